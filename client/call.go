@@ -232,16 +232,26 @@ func get[T any](ctx context.Context, c *Client, from path, query url.Values) (*T
 
 // hold reads a document whose reply the service may hold for the wait.
 func hold[T any](ctx context.Context, c *Client, from path, query url.Values, wait time.Duration) (*T, error) {
-	out := new(T)
-	_, err := c.do(ctx, call{method: http.MethodGet, path: from, query: query, prefer: wait, held: wait, out: out, repeat: always})
-	return orNil(out, err)
+	return document[T](ctx, c, call{method: http.MethodGet, path: from, query: query, prefer: wait, held: wait, repeat: always})
 }
 
 // post sends a document and reads one.
 func post[T any](ctx context.Context, c *Client, to path, body any, repeat repeatable) (*T, error) {
+	return document[T](ctx, c, call{method: http.MethodPost, path: to, body: body, repeat: repeat})
+}
+
+// document makes a call and reads the document of its reply.
+func document[T any](ctx context.Context, c *Client, made call) (*T, error) {
 	out := new(T)
-	_, err := c.do(ctx, call{method: http.MethodPost, path: to, body: body, out: out, repeat: repeat})
+	made.out = out
+	_, err := c.do(ctx, made)
 	return orNil(out, err)
+}
+
+// remove makes a call that deletes something.
+func (c *Client) remove(ctx context.Context, what path, repeat repeatable) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: what, repeat: repeat})
+	return err
 }
 
 func orNil[T any](result *T, err error) (*T, error) {

@@ -276,9 +276,7 @@ func (c *Client) GetRequestContext(ctx context.Context, handle string, calls int
 // AcknowledgeRequest says whether the caller is looking at an open request, and returns the request.
 // It decides nothing. Errors: [ErrNotFound]; [ErrAlreadyDecided]; [ErrInvalid].
 func (c *Client) AcknowledgeRequest(ctx context.Context, handle string, body api.AcknowledgementBody) (*api.RequestView, error) {
-	var view api.RequestView
-	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/requests", handle, "acknowledgement"), body: body, out: &view, repeat: always})
-	return orNil(&view, err)
+	return document[api.RequestView](ctx, c, call{method: http.MethodPut, path: at("/v1/requests", handle, "acknowledgement"), body: body, repeat: always})
 }
 
 // ExplainRequest explains why an approval or a question is open, and who may decide it. Errors:

@@ -27,8 +27,7 @@ func (c *Client) VerifyAddress(ctx context.Context, addressID, code string) (*ap
 
 // RemoveAddress deletes an address. Errors: [ErrNotFound]; [ErrForbidden].
 func (c *Client) RemoveAddress(ctx context.Context, addressID string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/me/addresses", addressID), repeat: never})
-	return err
+	return c.remove(ctx, at("/v1/me/addresses", addressID), never)
 }
 
 // GetQuietHours returns the times at which the caller gets no messages. Errors: [ErrForbidden].
@@ -39,15 +38,12 @@ func (c *Client) GetQuietHours(ctx context.Context) (*api.QuietHoursView, error)
 // SetQuietHours sets the times at which the caller gets no messages. Errors: [ErrInvalid];
 // [ErrForbidden].
 func (c *Client) SetQuietHours(ctx context.Context, hours api.QuietHours) (*api.QuietHoursView, error) {
-	var view api.QuietHoursView
-	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/me/quiet-hours"), body: hours, out: &view, repeat: always})
-	return orNil(&view, err)
+	return document[api.QuietHoursView](ctx, c, call{method: http.MethodPut, path: at("/v1/me/quiet-hours"), body: hours, repeat: always})
 }
 
 // ClearQuietHours ends the caller's quiet hours. Errors: [ErrForbidden].
 func (c *Client) ClearQuietHours(ctx context.Context) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/me/quiet-hours"), repeat: always})
-	return err
+	return c.remove(ctx, at("/v1/me/quiet-hours"), always)
 }
 
 // GetPush returns the key with which browsers subscribe to notifications, and the caller's browsers.

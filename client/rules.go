@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -54,8 +53,7 @@ func (c *Client) AddRule(ctx context.Context, params AddRuleParams) (*api.RuleVi
 // RevokeRule ends a rule immediately: it settles no request raised after RevokeRule has
 // returned. Repeating it is a no-op. Errors: [ErrNotFound].
 func (c *Client) RevokeRule(ctx context.Context, ruleID string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/rules", ruleID), repeat: always})
-	return err
+	return c.remove(ctx, at("/v1/rules", ruleID), always)
 }
 
 // ExplainParams describe a tool call.

@@ -243,10 +243,7 @@ func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*api.RunV
 // decisions. Errors: [ErrNotFound]; [ErrRunState] if it has not failed; [ErrSessionBusy]
 // while another run of its session is active; [ErrSessionEnded].
 func (c *Client) RetryRun(ctx context.Context, runID string) (*api.RunView, error) {
-	k := newKey("")
-	out := new(api.RunView)
-	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: at("/v1/runs", runID, "retry"), key: k, body: api.RetryRunBody{}, out: out, repeat: always,
+	return document[api.RunView](ctx, c, call{
+		method: http.MethodPost, path: at("/v1/runs", runID, "retry"), key: newKey(""), body: api.RetryRunBody{}, repeat: always,
 	})
-	return orNil(out, err)
 }

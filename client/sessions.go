@@ -66,12 +66,7 @@ func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string)
 // AmendSession changes a session's metadata, label and origin. Errors: [ErrNotFound],
 // [ErrInvalid].
 func (c *Client) AmendSession(ctx context.Context, sessionID string, body api.AmendSessionBody) (*api.SessionView, error) {
-	view := new(api.SessionView)
-	_, err := c.do(ctx, call{method: http.MethodPatch, path: at("/v1/sessions", sessionID), body: body, out: view, repeat: always})
-	if err != nil {
-		return nil, err
-	}
-	return view, nil
+	return document[api.SessionView](ctx, c, call{method: http.MethodPatch, path: at("/v1/sessions", sessionID), body: body, repeat: always})
 }
 
 // EndSession ends a session: its runs are cancelled, and it accepts no more runs. The

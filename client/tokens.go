@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -57,6 +56,5 @@ func (c *Client) RotateToken(ctx context.Context, tokenID string, graceMs int64)
 // RevokeToken revokes a token. Repeating it is a no-op. Errors: [ErrNotFound];
 // [ErrForbidden].
 func (c *Client) RevokeToken(ctx context.Context, tokenID string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/tokens", tokenID), repeat: always})
-	return err
+	return c.remove(ctx, at("/v1/tokens", tokenID), always)
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -32,8 +31,7 @@ func (c *Client) ChangeWebhook(ctx context.Context, webhookID string, body api.W
 // RemoveWebhook deletes a webhook and drops its pending deliveries. Errors: [ErrNotFound];
 // [ErrForbidden].
 func (c *Client) RemoveWebhook(ctx context.Context, webhookID string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/webhooks", webhookID), repeat: never})
-	return err
+	return c.remove(ctx, at("/v1/webhooks", webhookID), never)
 }
 
 // RotateWebhook gives a webhook a new secret; for the time in the body, deliveries are also
