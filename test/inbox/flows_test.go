@@ -115,6 +115,7 @@ func (f *flows) all(t *testing.T) {
 		{"Restart", f.restart},
 		{"Pages", f.pages},
 		{"History", f.history},
+		{"LongHistory", f.longHistory},
 		{"Session", f.session},
 		{"Family", f.family},
 		{"SignIn", f.signIn},

@@ -6,7 +6,7 @@ import { nameOfRow } from "./groups.js";
 import { isMine, nowMs, promptOf, searchable } from "./inbox.js";
 import { settledWords, way } from "./words.js";
 
-const rowsAtOnce = 100; // that are read and shown before "Older"
+const rowsAtOnce = 100; // that are shown before "Older"; a page of the service has as many
 const readAtOnce = 1000; // that are searched for words before "Search older"
 const mostExported = 10_000;
 
@@ -26,13 +26,15 @@ const fits = (one, words) => words.every(word => one.text.includes(word));
 const nothingRead = asked => ({ asked, items: [], cursor: "", more: true, error: "" });
 
 // useDecisions returns the newest decisions that the service finds with these parameters and that have all words:
-// {list, read, more, loading, error, older()}. It reads on until there is a page of them, within a limit.
+// {list, found, read, more, loading, error, older()}. It reads on until there is a page of them, within a limit.
+// list is the part of the found ones that is shown: a word that fits all of them does not fill the document.
 export function useDecisions(asked, text) {
   const key = `${asked}\n${text}`, [kept, keep] = useState(() => nothingRead(asked)), [goal, setGoal] = useState({ key });
   const now = kept.asked === asked ? kept : nothingRead(asked);
   const { rows, reads } = goal.key === key && goal.rows ? goal : { rows: rowsAtOnce, reads: readAtOnce };
-  const list = useMemo(() => { const words = wordsOf(text); return now.items.filter(one => fits(one, words)); }, [now.items, text]);
-  const loading = now.more && !now.error && list.length < rows && now.items.length < reads;
+  const found = useMemo(() => { const words = wordsOf(text); return now.items.filter(one => fits(one, words)); }, [now.items, text]);
+  const list = useMemo(() => found.slice(0, rows), [found, rows]);
+  const loading = now.more && !now.error && found.length < rows && now.items.length < reads;
   useEffect(() => {
     if (!loading) return;
     let late = false;
@@ -41,17 +43,17 @@ export function useDecisions(asked, text) {
     return () => { late = true; };
   }, [loading, asked, now.cursor]);
   const older = () => { keep({ ...now, error: "" }); setGoal({ key, rows: list.length + rowsAtOnce, reads: now.items.length + readAtOnce }); };
-  return { list, read: now.items.length, more: now.more, loading, error: now.error, older };
+  return { list, found: found.length, read: now.items.length, more: now.more || found.length > rows, loading, error: now.error, older };
 }
 
-// allDecisions reads all of them, at most mostExported: {list, cut}.
+// allDecisions reads all of them, at most mostExported: {list, read, cut}. cut says that there are older ones.
 export async function allDecisions(asked, text, onRead = () => {}) {
   const words = wordsOf(text), list = [];
   for (let cursor = "", read = 0; ;) {
     const page = await readPage(asked, cursor);
     list.push(...page.items.filter(one => fits(one, words)));
     onRead(read += page.items.length);
-    if (!page.more || read >= mostExported) return { list, cut: page.more };
+    if (!page.more || read >= mostExported) return { list, read, cut: page.more };
     cursor = page.cursor;
   }
 }

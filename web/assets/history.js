@@ -37,10 +37,10 @@ function Row({ one, current }) {
     tail=${html`<time class="age" datetime=${new Date(one.resolution.resolved_at_ms).toISOString()}>${timeOf(one.resolution.resolved_at_ms)}</time>`} />`;
 }
 
-// Days are the decisions by the day on which they were made, the newest first.
-function Days({ list, current }) {
-  return [...Map.groupBy(list, one => dayOf(one.resolution.resolved_at_ms, nowMs()))].map(([day, of]) => html`<section class="day" key=${day} aria-label=${day}>
-    <h2 class="group"><span>${day}</span> <span class="n">${of.length}</span></h2><ul>${of.map(one => html`<${Row} key=${one.handle} one=${one} current=${one.handle === current} />`)}</ul></section>`);
+// Days are the decisions by the day on which they were made, the newest first. more says that the last day may have others.
+function Days({ list, current, more }) {
+  return [...Map.groupBy(list, one => dayOf(one.resolution.resolved_at_ms, nowMs()))].map(([day, of], i, days) => html`<section class="day" key=${day} aria-label=${day}>
+    <h2 class="group"><span>${day}</span> <span class="n">${of.length}${more && i === days.length - 1 && "+"}</span></h2><ul>${of.map(one => html`<${Row} key=${one.handle} one=${one} current=${one.handle === current} />`)}</ul></section>`);
 }
 
 function Export({ asked, text }) {
@@ -48,9 +48,9 @@ function Export({ asked, text }) {
   const write = async () => {
     say("Reading…");
     try {
-      const { list, cut } = await allDecisions(asked, text, n => say(`Read ${n}…`));
+      const { list, read, cut } = await allDecisions(asked, text, n => say(`Read ${n}…`));
       download("decisions.csv", csv(columns, list.map(columnsOf)), "text/csv;charset=utf-8");
-      say(cut ? `The newest ${list.length} only` : "");
+      say(cut ? `From the last ${read} decisions only` : "");
     } catch (error) { say(error.message); }
   };
   return html`<div class="tidy"><span class="quiet" role="status">${said}</span><button class="quiet" onClick=${() => void write()}><span class="clipped">Download </span>CSV</button></div>`;
@@ -72,10 +72,10 @@ export function History() {
   const [, resized] = useReducer(n => n + 1, 0);
   useLayoutEffect(() => onWidth(resized), []);
   const params = query(), asked = new URLSearchParams(filters.filter(name => params.get(name)).map(name => [name, params.get(name)])).toString(), text = params.get("q") ?? "";
-  const { list, read, more, loading, error, older } = useDecisions(asked, text);
+  const { list, found, read, more, loading, error, older } = useDecisions(asked, text);
   const current = params.get("prompt") || (isNarrow() ? "" : list[0]?.handle), one = list.find(({ handle }) => handle === current);
   const field = event => { if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); document.querySelector(".days a.row")?.focus(); } };
-  const words = text.trim() !== "";
+  const words = text.trim() !== "", searched = words && list.length === found; // else there are others to show
   return html`<h1 class="sr">History</h1><div class=${"inbox history" + (current ? " has-detail" : "")}>
     <div class="filters"><label class="search"><span class="sr">Search decisions</span><${Icon} name="search" /><input type="search" placeholder="Search decisions" value=${text} onInput=${e => filter({ q: e.target.value })} onKeyDown=${field} /></label>
       <label class="select"><span class="clipped">Outcome</span><select onChange=${e => filter({ outcome: e.target.value })}>${["", ...Object.keys(outcomes)].map(one => html`<option value=${one} selected=${(params.get("outcome") ?? "") === one}>${outcomes[one] ?? "All"}</option>`)}</select></label>
@@ -83,10 +83,10 @@ export function History() {
       <${Given} name="agent_id" label="Agent" value=${params.get("agent_id")} /><${Given} name="session_id" label="Session" value=${params.get("session_id")} />
       <${Export} asked=${asked} text=${text} /></div>
     <div class="panes"><section class="pane" aria-label="Decisions"><div class="scroll-list days" onKeyDown=${keyed}>
-      <${Days} list=${list} current=${current} /><${Failure} error=${error} />
+      <${Days} list=${list} current=${current} more=${more} /><${Failure} error=${error} />
       ${!loading && list.length === 0 && !error && html`<p class="empty">${asked || words ? "No matching decisions." : "Nothing has been decided yet."}</p>`}
       ${loading && html`<p class="empty" aria-busy="true">Loading…</p>`}
-      ${more && !loading && html`<p class="older">${words && html`<span class="quiet">Searched the last ${read} decisions. </span>`}<button onClick=${older}>${words ? "Search older" : "Older"}</button></p>`}
+      ${more && !loading && html`<p class="older">${searched && html`<span class="quiet">Searched the last ${read} decisions. </span>`}<button onClick=${older}>${searched ? "Search older" : "Older"}</button></p>`}
     </div></section>
     ${one && !one.request.input_truncated ? html`<${Detail} key=${current} one=${one} />` : current ? html`<${Linked} key=${current} handle=${current} />` : !isNarrow() && html`<section class="detail" aria-label="Prompt"></section>`}</div></div>`;
 }
