@@ -63,6 +63,37 @@ func (w *workingCopy) holdsHere(rule *rules.Rule) bool {
 	return rule.SessionID == rules.AllSessions || rule.SessionID == w.state.SessionID
 }
 
+// ruling has the rules that decide an approval of a suspension, and which of them are in force.
+type ruling struct {
+	matches *rules.Matches
+	inForce func(*rules.Rule) *rules.Rule
+}
+
+// rulings returns the rulings of a suspension's approvals, in their order; nil if people decide regardless of
+// the rules. Call checkMatched first.
+func (w *workingCopy) rulings(run *model.Run, s *raisedSuspension) []ruling {
+	if w.matched == nil || w.matched.undecided {
+		return nil
+	}
+	exact := w.exactRules()
+	all := make([]ruling, len(s.Approvals))
+	for i := range s.Approvals {
+		one := &all[i]
+		one.matches = w.matched.of[i]
+		if same := exact[s.inputDigests[i]]; len(same) > 0 {
+			one.matches = one.matches.With(same, callOf(s, i))
+			if tooManyLoaded(same) {
+				one.matches.Leave()
+			}
+		}
+		one.inForce = func(rule *rules.Rule) *rules.Rule { return w.inForce(rule, run) }
+		if s.Approvals[i].ExcludeRequester {
+			one.inForce = w.notByRequester(run, s, one.inForce)
+		}
+	}
+	return all
+}
+
 // settleByRules settles the new approvals that standing rules decide
 // (docs/spec/v1.md#precedence). It reports whether there were any.
 func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension, rulings []ruling) bool {
