@@ -261,9 +261,9 @@ func TestAReceiverThatHangsHoldsUpNoWithdrawal(t *testing.T) {
 			<-free
 		}
 	})
-	ended := make(chan error, 1)
+	ended, withdrawal := make(chan error, 1), s.withdrawal(t)
 	go func() {
-		_, err := s.send.Send(context.WithoutCancel(t.Context()), s.withdrawal(t))
+		_, err := s.send.Send(context.WithoutCancel(t.Context()), withdrawal)
 		ended <- err
 	}()
 	require.Equal(t, "ben", <-s.board.withdrawn)

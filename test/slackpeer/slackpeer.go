@@ -328,7 +328,7 @@ func Refuses(code string) func(http.ResponseWriter) {
 // Limits answers that there were too many calls.
 func Limits(pause time.Duration) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
-		w.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
+		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
 		w.WriteHeader(http.StatusTooManyRequests)
 	}
 }
