@@ -80,7 +80,9 @@ func (f *flows) allowAnd(t *testing.T) {
 	item = p.prompt("lengthy")
 	f.action(item, "Allow and …")
 	sheet = p.find("dialog", "Allow and …")
-	p.until("the first choice has the focus", func() bool { return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue" })
+	p.until("the first choice has the focus", func() bool {
+		return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue"
+	})
 	require.Equal(t, "true", sheet.find("button", "Allow").call("function() { return this.getBoundingClientRect().bottom <= innerHeight }", nil))
 	sheet.find("button", "Back").click()
 	for pages := 0; len(p.all(item, "button", "Allow")) == 0; pages++ {
@@ -90,7 +92,9 @@ func (f *flows) allowAnd(t *testing.T) {
 		p.frame()
 	}
 	f.action(item, "Allow and …")
-	p.until("the first choice has the focus", func() bool { return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue" })
+	p.until("the first choice has the focus", func() bool {
+		return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue"
+	})
 	p.press("\r")
 	item.status("Allowed by you")
 	require.NotNil(t, f.decision(t, long).Rule)
