@@ -103,8 +103,10 @@ func TestARuleWhoseEscalationIsGone(t *testing.T) {
 		after *escalation.Settings
 		want  string
 	}{
-		"a default": {&escalation.Settings{Default: "day", Named: map[string]*escalation.Named{"day": escalation.NewNamed("day", *ofFinance)}},
-			`{"name":"day","steps":[{"after_ms":0,"notify":["group:finance"]}],"by_rule":{"rule_id":"pay","missing_name":"night"}}`},
+		"a default": {
+			&escalation.Settings{Default: "day", Named: map[string]*escalation.Named{"day": escalation.NewNamed("day", *ofFinance)}},
+			`{"name":"day","steps":[{"after_ms":0,"notify":["group:finance"]}],"by_rule":{"rule_id":"pay","missing_name":"night"}}`,
+		},
 		"no default":  {&escalation.Settings{}, `{"by_rule":{"rule_id":"pay","missing_name":"night"}}`},
 		"no settings": {nil, `{"by_rule":{"rule_id":"pay","missing_name":"night"}}`},
 	} {

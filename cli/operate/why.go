@@ -109,6 +109,9 @@ func requestExplained(e *api.RequestExplanation, now time.Time) []console.Field 
 	if e.You != nil && !e.You.MayDecide && e.You.Code != "" {
 		fields = append(fields, console.Field{"you cannot", string(e.You.Code)})
 	}
+	if e.EscalatedBy != nil {
+		fields = append(fields, console.Field{"escalation", "by rule " + e.EscalatedBy.RuleID})
+	}
 	if e.Deadline != nil {
 		fields = append(fields, console.Field{"deadline", console.Moment(e.Deadline.AtMs, now)})
 	}
