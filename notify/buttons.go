@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -57,21 +58,14 @@ func detailsOf(approval *api.ApprovalRequest) (text string, all bool) {
 	if len(approval.SensitivePaths) > 0 || approval.InputDigest == "" || slices.ContainsFunc(approval.Hints, serious) {
 		return "", false
 	}
-	var lines []string
-	// A line that an agent wrote is never at the left, where a label is.
-	say := func(label, text string) {
-		if text != "" {
-			lines = append(lines, label+": "+strings.ReplaceAll(text, "\n", "\n    "))
-		}
-	}
-	say("Reason", approval.Reason)
-	say("Description", approval.Description)
-	for _, hint := range approval.Hints {
-		say("Hint", hint.Text)
-	}
-	input := jsontext.Value(slices.Clone(approval.Input))
-	if err := input.Indent(jsontext.WithIndent("  ")); err != nil {
+	if !jsontext.Value(approval.Input).IsValid() {
 		return "", false // it was valid when it was stored
 	}
-	return strings.Join(append(lines, "Input: "+string(input)), "\n"), true
+	lines := prompt.Lines(prompt.OfApproval(approval), func(text string, breaks bool) string {
+		if !breaks {
+			text = strings.ReplaceAll(text, "\n", "⏎") // a break would fake a line
+		}
+		return text
+	})
+	return strings.Join(lines, "\n"), true
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -67,7 +69,7 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 		approval := request.Approval()
 		m.Kind, m.Tool = "approval", clean(approval.ToolName)
 		m.Subject = "Approval needed: " + m.Tool
-		lines = []string{"Agent " + m.Agent + " wants to use " + m.Tool + "."}
+		lines = []string{"Agent " + m.Agent + " wants to use " + m.Tool + purpose(approval.Input) + "."}
 		if digest := strings.TrimPrefix(approval.InputDigest, "sha256:"); summary && len(digest) >= 8 {
 			m.Digest = digest[:8]
 			lines = append(lines, "Input digest: "+m.Digest)
@@ -79,6 +81,15 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 	}
 	m.Path, m.Link = s.linkTo(request.Handle)
 	return m.with(lines...)
+}
+
+// purpose says by the shape of an input what its tool is used for, without any of its values.
+func purpose(input api.JSON) string {
+	action := prompt.Action(input)
+	if action == "" {
+		return ""
+	}
+	return " to " + strings.ToLower(action[:1]) + action[1:]
 }
 
 // linkTo returns the path and the URL that open a request in the inbox. The URL is empty if the service does

@@ -268,6 +268,17 @@ func TestNothingUnseenIsAllowedInSlack(t *testing.T) {
 	}
 }
 
+// The message shows what the terminal shows before an approval, and a line of the agent stays one line.
+func TestSlackShowsEveryRowThatDecides(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	_, post := s.asks(t, "s", api.ApprovalRequest{
+		ToolName: "bash", Reason: "tidy\nsomeone else must allow it: no", ExcludeRequester: true, Input: api.JSON(`{"command":"ls"}`),
+	})
+	require.Contains(t, post.Blocks, `Agent coder wants to use bash to run a command.`)
+	require.Contains(t, post.Blocks, `action: Run a command\nreason: tidy⏎someone else must allow it: no\nsomeone else must allow it: yes\n{\n`)
+}
+
 // A button dies after 72 hours, with the input that its message showed, and with its person's credential.
 func TestButtonsEnd(t *testing.T) {
 	t.Parallel()

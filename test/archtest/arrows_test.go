@@ -63,8 +63,8 @@ var places = []place{
 	{name: "webhooks", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/deliver", ours: with("internal/failpoint", "runs", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "notify", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "notify/channels", ours: with("runs", "notify", "internal/visible", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "notify", ours: with("runs", "prompt"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "notify/channels", ours: with("runs", "notify", "prompt", "internal/visible", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/journal", ours: []string{"api", "internal/canonical", "audit/chain"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/chain", ours: []string{"internal/canonical"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
@@ -84,7 +84,7 @@ var places = []place{
 	{name: "internal/cpulimit", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/multiplex", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
-	{name: "store", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/facts", ours: with("internal/failpoint", "internal/cpulimit", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/lanes", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/door", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
@@ -92,19 +92,19 @@ var places = []place{
 	{name: "store/load", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes", "store/door", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("internal/cpulimit", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/retain", ours: with("internal/failpoint", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
+	{name: "store/postgres", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/hooks", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit")}, // for tests
+	{name: "store/hooks", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "httpapi", ours: with("notify", "prompt", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("notify", "prompt", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/v1/people", ours: with("notify", "internal/failpoint", "internal/cpulimit", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/v1/people", ours: with("notify", "prompt", "internal/failpoint", "internal/cpulimit", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/links", ours: with("notify", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/links", ours: with("notify", "prompt", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.
@@ -142,8 +142,8 @@ var places = []place{
 	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "bench/churn", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
-	{name: "bench/waits", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
+	{name: "bench/churn", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
+	{name: "bench/waits", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
 	{name: "test/*", ours: with("internal/visible", "prompt", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
 	{name: "test/*/*", ours: with("internal/visible", "prompt", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
