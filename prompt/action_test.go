@@ -17,8 +17,8 @@ func TestActions(t *testing.T) {
 	text, err := os.ReadFile("testdata/actions.json")
 	require.NoError(t, err)
 	var examples []struct {
-		Input  api.JSON
-		Action string
+		Input  api.JSON `json:"input"`
+		Action string   `json:"action"`
 	}
 	require.NoError(t, json.Unmarshal(text, &examples))
 	for _, one := range examples {
