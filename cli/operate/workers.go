@@ -55,7 +55,7 @@ func (workerFilter) table() table[workerLease] {
 }
 
 // WhoAmI is the command holdpoint whoami.
-type WhoAmI struct{ show[api.Me, identity] }
+type WhoAmI = show[api.Me, identity]
 
 // identity is the caller's identity as the service sees it.
 type identity struct{}
