@@ -4,6 +4,7 @@ package inbox
 
 import (
 	"encoding/csv"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,7 +95,9 @@ func (f *flows) session(t *testing.T) {
 	denied.Reason = "not before lunch"
 	_, err = f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(denied))
 	require.NoError(t, err)
-	_, err = f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "told", Input: "Then only look.", Suspend: nil})
+	next, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "told", Input: "Then only look."})
+	require.NoError(t, err)
+	newest, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "told", Input: "At last, say it."})
 	require.NoError(t, err)
 	_, err = f.client.CancelRun(t.Context(), run.RunID, "enough")
 	require.NoError(t, err)
@@ -108,6 +111,37 @@ func (f *flows) session(t *testing.T) {
 			strings.Contains(text, "Cancelled enough") && strings.Contains(text, "Then only look.")
 	})
 	require.NotContains(t, list.text(), run.RunID)
+	require.Equal(t, "Then only look.", p.eval(`document.querySelector(".task").textContent`), "the run that is next, and not the newest")
 	p.accessible("a session")
 	f.shoot(t, p, "session")
+
+	// A log of more bytes than a page of the service: its newest events are there, and its first on demand.
+	claim, err := f.client.ClaimRun(t.Context(), next.RunID, api.ClaimOptions{WorkerID: "w"})
+	require.NoError(t, err)
+	for n := range 10 {
+		events := make([]api.JSON, 30)
+		for i := range events {
+			events[i] = api.JSON(fmt.Sprintf(`{"type":"output","output":{"content":"said %d %s"}}`, n*len(events)+i, strings.Repeat("on and ", 4000)))
+		}
+		_, err = f.client.AppendEvents(t.Context(), next.RunID, claim.Lease.Fence, events)
+		require.NoError(t, err)
+	}
+	said := func(what string) func() bool {
+		return func() bool {
+			return p.read(`[...document.querySelectorAll(".conversation .output blockquote")].some(one => one.textContent.startsWith(`+quoted(what+" ")+`)) ? "yes" : ""`) == "yes"
+		}
+	}
+	p.until("the newest, as they come", said("said 299"))
+	p.load("/sessions/told")
+	p.until("the newest, on their own", said("said 299"))
+	require.False(t, said("said 0")())
+	p.find("button", "Earlier").click()
+	p.until("the first", said("said 0"))
+	require.True(t, said("said 299")())
+	p.until("there are no others", func() bool { return len(p.all(nil, "button", "Earlier")) == 0 })
+	for _, run := range []string{newest.RunID, next.RunID} {
+		_, err = f.client.CancelRun(t.Context(), run, "")
+		require.NoError(t, err)
+	}
+	p.until("the end", func() bool { return strings.Count(p.find("list", "Conversation").text(), "Cancelled") == 3 })
 }

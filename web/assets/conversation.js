@@ -23,13 +23,28 @@ function line({ event, id, timestamp_ms: atMs }) {
   return { kind: "line", key: id, atMs, what: said[event.type] ?? event.type.replaceAll("_", " "), text: String(text).slice(0, mostText) };
 }
 
+// readEvents reads the events after one number up to another, the oldest first. A page of the service ends at some
+// megabytes, so that there may be several.
+export async function readEvents(read, after, last) {
+  const events = [];
+  while (after < last) {
+    const page = await read(after, Math.min(1000, last - after));
+    if (page.length === 0) break;
+    events.push(...page);
+    after = Number(page.at(-1).id);
+  }
+  return events;
+}
+
 // conversation returns what is shown of the events of a session, the oldest first:
 // {kind: "input"|"output"|"line", key, atMs, text, what} or {kind: "request", key, atMs, of, view, resolution}.
 export function conversation(events, runs = []) {
-  const resolutions = resolutionsOf(events), inputs = new Map(runs.map(run => [run.run_id, run.request?.text_preview]));
+  const resolutions = resolutionsOf(events), inputs = new Map(runs.map(run => [run.run_id, run.request?.text_preview])), suspended = new Set();
   return events.flatMap(entry => {
     const { event, id, timestamp_ms: atMs } = entry;
+    if (event.type.startsWith("waiting_for_")) suspended.add(entry.run_id);
     switch (event.type) {
+      case "started": return [{ ...line(entry), ...suspended.has(entry.run_id) && { what: "Continued" } }];
       case "accepted": {
         const text = inputs.get(entry.run_id);
         return text ? [{ kind: "input", key: id, atMs, text, run: entry.run_id }] : [];

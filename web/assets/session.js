@@ -1,10 +1,10 @@
 // The page of a session, and of a run: pending requests, and what happened in it.
 
-import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { call, newKey, path } from "./api.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { call, get, newKey, path } from "./api.js";
 import { Confirm, Copy, Failure, useRead } from "./components.js";
 import { InputView } from "./content.js";
-import { conversation } from "./conversation.js";
+import { conversation, readEvents } from "./conversation.js";
 import { encode, pretty, read, textOf } from "./exact.js";
 import { shortID } from "./groups.js";
 import { isMine, nowMs, promptOf } from "./inbox.js";
@@ -14,7 +14,7 @@ import { askingSession, Time, whyOf } from "./row.js";
 import { moment, person, reasonOf, settledWords } from "./words.js";
 
 const shownAtOnce = 200; // events
-const mostShown = 800; // with room for those that come
+const mostFollowed = 2000; // the oldest leave the page when others come
 const runLink = id => html`<a href=${"/runs/" + encodeURIComponent(id)} title=${id}><code>${shortID(id)}</code></a>`;
 const sessionLink = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}>${marked(shortID(id))}</a>`;
 const words = status => status.replaceAll("_", " ");
@@ -45,14 +45,32 @@ function Said({ item }) {
   return html`<${LinkRow} one=${one} why=${why} tail=${time} />`;
 }
 
-// Conversation shows the newest events of a session, from the time at which the page was opened, and those that come.
+// useEvents returns the newest events of a session, those that come while the page is open, and on demand earlier ones:
+// {events, error, earlier}. earlier is undefined when the first is there.
+function useEvents(id, last) {
+  const [goal, reach] = useState(() => Math.max(0, last - shownAtOnce)); // the events after this number
+  const [{ events, from, to, error }, keep] = useState({ from: goal, to: goal });
+  const reading = useRef(false); // one read at a time, which events that come meanwhile do not stop
+  useEffect(() => {
+    const older = goal < from, [after, until] = older ? [goal, from] : [to, last];
+    if (reading.current || events && after >= until) return;
+    reading.current = true;
+    readEvents((after, limit) => get(`${path("sessions", id, "events")}?limit=${limit}&after=${after}`), after, until).then(read => {
+      if (older) return keep({ events: [...read, ...events ?? []], from: goal, to });
+      const all = [...events ?? [], ...read], kept = all.slice(-Math.max(mostFollowed, events?.length ?? 0));
+      const left = kept.length < all.length ? Number(kept[0].id) - 1 : from;
+      if (left > from) reach(left);
+      keep({ events: kept, from: left, to: until });
+    }).catch(({ message }) => { reach(from); keep({ events, from, to, error: message }); }).finally(() => { reading.current = false; });
+  }, [goal, last, from, to]);
+  return { events, error, earlier: events && from > 0 ? () => reach(Math.max(0, from - shownAtOnce)) : undefined };
+}
+
 function Conversation({ id, last, runs }) {
-  const [begin] = useState(last), [shown, show] = useState(shownAtOnce), after = Math.max(0, begin - shown);
-  const { data, error, reload } = useRead(`${path("sessions", id, "events")}?limit=1000${after ? `&after=${after}` : ""}`);
-  useEffect(() => { if (last !== begin) reload(); }, [last]);
-  const items = data ? conversation(data, runs) : [];
-  return html`<h2>Conversation</h2><${Failure} error=${error} />${after > 0 && shown < mostShown && html`<p><button onClick=${() => show(shown + shownAtOnce)}>Earlier</button></p>`}
-    ${data && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
+  const { events, error, earlier } = useEvents(id, last);
+  const items = events ? conversation(events, runs) : [];
+  return html`<h2>Conversation</h2><${Failure} error=${error} />${earlier && html`<p><button onClick=${earlier}>Earlier</button></p>`}
+    ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
 }
 
 export function Session({ id }) {
@@ -60,13 +78,13 @@ export function Session({ id }) {
   const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
   const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
   const [detailed, detail] = useState(false);
-  const list = runs.data ?? [], newest = list.reduce((a, b) => a && a.submitted_at_ms >= b.submitted_at_ms ? a : b, undefined), input = newest?.request?.text_preview;
+  const list = runs.data ?? [], current = data?.active_run?.run_id ?? data?.queued_run_ids[0], shown = list.find(run => run.run_id === current) ?? list.at(-1), input = shown?.request?.text_preview;
   return html`<h1>${marked(data?.label || data?.origin?.project || shortID(id))}</h1><${Failure} error=${error} />${data && html`
     <p class="meta"><span class="status">${words(data.status)}</span><span>· ${marked(data.agent_id)}</span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${data.parent_session_id && html`<span>· below ${sessionLink(data.parent_session_id)}</span>`}
       ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
     ${input && html`<blockquote class="task" aria-label="Input of the run">${marked(input)}</blockquote>`}
     <${Waiting} id=${id} />
-    <${Conversation} id=${id} last=${Number(data.last_event_id)} runs=${list} />
+    <${Conversation} key=${id} id=${id} last=${Number(data.last_event_id)} runs=${list} />
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <p class="more-line"><button type="button" class="link" aria-expanded=${String(detailed)} onClick=${() => detail(!detailed)}>Details</button><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
     ${detailed && html`<${Facts} facts=${[["Session", html`<code>${marked(id)}</code> <${Copy} text=${id} />`], ["Active run", data.active_run && runLink(data.active_run.run_id)],

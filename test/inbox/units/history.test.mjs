@@ -31,9 +31,22 @@ test("a session's log is a conversation, with each decision at its request", asy
     entry("4", { type: "waiting_for_approval", requests: [asked, later] }),
     entry("5", { type: "approval_resolved", resolutions: [{ request_id: "a", outcome: "allowed" }] }),
     entry("6", { type: "tests_ran" }), entry("7", { type: "failed", error: "exit 1" }), entry("8", { type: "waiting_for_approval", redacted: true }),
+    entry("9", { type: "started" }), entry("10", { type: "started" }, "another"),
   ], [{ run_id: "r", request: { text_preview: "Fix the build" } }]);
   assert.deepEqual(items.map(({ kind, text, what, resolution }) => [kind, text ?? "", what ?? resolution?.outcome ?? ""]), [
     ["input", "Fix the build", ""], ["line", "", "Started"], ["output", "I will look.", ""], ["request", "", "allowed"], ["request", "", ""],
     ["line", "", "tests ran"], ["line", "exit 1", "Failed"], ["line", "redacted", "waiting for approval"],
+    ["line", "", "Continued"], ["line", "", "Started"],
   ]);
+});
+
+test("a log is read to its end when the service cuts its pages", async () => {
+  const { readEvents } = await load("conversation");
+  const asked = [], log = n => Array.from({ length: n }, (_, i) => ({ id: String(i + 1) }));
+  const cut = most => (after, limit) => { asked.push([after, limit]); return Promise.resolve(log(2300).slice(after, after + Math.min(limit, most))); };
+  assert.deepEqual((await readEvents(cut(2), 5, 10)).map(({ id }) => id), ["6", "7", "8", "9", "10"]);
+  assert.deepEqual(asked.splice(0), [[5, 5], [7, 3], [9, 1]]);
+  assert.equal((await readEvents(cut(1000), 0, 2300)).length, 2300);
+  assert.equal((await readEvents(cut(1000), 2298, 9000)).length, 2, "it ends where the service has no others");
+  assert.deepEqual(await readEvents(cut(1000), 7, 7), []);
 });
