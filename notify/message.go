@@ -69,7 +69,11 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 		approval := request.Approval()
 		m.Kind, m.Tool = "approval", clean(approval.ToolName)
 		m.Subject = "Approval needed: " + m.Tool
-		lines = []string{"Agent " + m.Agent + " wants to use " + m.Tool + purpose(approval.Input) + "."}
+		use := "Agent " + m.Agent + " wants to use " + m.Tool
+		if summary {
+			use += purpose(approval.Input)
+		}
+		lines = []string{use + "."}
 		if digest := strings.TrimPrefix(approval.InputDigest, "sha256:"); summary && len(digest) >= 8 {
 			m.Digest = digest[:8]
 			lines = append(lines, "Input digest: "+m.Digest)

@@ -1,7 +1,6 @@
 package notify_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"

@@ -80,7 +80,7 @@ function App() {
   return html`<${Pages} help=${() => setHelping(true)} />${finding && html`<${Palette} pages=${[...pages, ...visiblePages()]} help=${() => setHelping(true)} close=${() => setFinding(false)} />`}${helping && html`<${Help} close=${() => { setHelping(false); shiftedAll(); }} />`}`;
 }
 
-// decoded returns an id of an address; one that is no UTF-8 stays as it is, and names nothing.
+// decoded returns an id of an address; one that is not UTF-8 stays as it is, and names nothing.
 const decoded = id => { try { return decodeURIComponent(id); } catch { return id; } };
 
 function NotFound() {
