@@ -40,7 +40,7 @@ type Escalation struct {
 
 // EscalationRule is the standing rule whose escalation a request has, instead of its own.
 type EscalationRule struct {
-	RuleID string `json:"rule_id"`
+	RuleID string `json:"rule_id" body:"required"`
 	// MissingName is the escalation that the rule names if the service did not have it when the request
 	// was raised. The default escalation applies instead.
 	MissingName string `json:"missing_name,omitempty"`
