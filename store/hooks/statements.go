@@ -121,7 +121,9 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_m
 	sqlVerifyAddress = `
 UPDATE addresses SET verified_at_ms = $4, code_hash = ''
 WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4`
-	sqlVerifyOnlyAddress = sqlVerifyAddress + `
+	sqlVerifyOnlyAddress = `
+UPDATE addresses SET verified_at_ms = $4, code_hash = ''
+WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4
 	AND NOT EXISTS (SELECT 1 FROM addresses AS o WHERE o.channel = addresses.channel AND o.address = addresses.address
 		AND o.principal <> addresses.principal AND o.verified_at_ms > 0)`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
