@@ -10,10 +10,22 @@ const shell = [];
 const kept = "shell " + (shell[1] ?? "");
 const isPage = /^\/(history|rules|workers|effects|webhooks|settings|login|(runs|sessions)\/[^/]+)?$/;
 
-// keep fetches the shell without a credential. Of this version the browser has most of it already.
+// fetched is a part of the shell. A proxy that asks for a sign-in may answer with a page of its own, and another replica
+// with another version: neither is kept.
+async function fetched(address) {
+  const response = await fetch(address), type = response.headers.get("Content-Type") ?? "";
+  const wanted = address.endsWith(".js") ? "text/javascript" : address.endsWith(".css") ? "text/css" : "text/html";
+  const own = address !== "/" || (await response.clone().text()).includes(shell[1]);
+  if (!response.ok || response.redirected || !type.startsWith(wanted) || !own) throw new Error(address + " is another page");
+  return response;
+}
+
+// keep fetches the shell, whole or not at all. The browser has the scripts and styles of this version already.
 async function keep() {
   const cache = await caches.open(kept);
-  if (!await cache.match("/", { ignoreVary: true })) await cache.addAll(shell.map(one => new Request(one, { credentials: "omit" })));
+  if (await cache.match("/", { ignoreVary: true })) return;
+  const responses = await Promise.all(shell.map(fetched));
+  for (const at of shell.keys()) await cache.put(shell.at(-1 - at), responses.at(-1 - at)); // the page last: with it all is there
 }
 
 const cached = async address => (await caches.open(kept)).match(address, { ignoreVary: true });

@@ -84,3 +84,42 @@ test("every message is shown, and none leads to another host or runs a script", 
     assert.equal(new URL(w.opened.at(-1), "https://holdpoint.example").origin, "https://holdpoint.example", one.data.path);
   }
 });
+
+const assets = "/assets/0123456789abcdef";
+const shell = ["/", assets + "/app.js", assets + "/style.css"];
+
+// kept is what the worker keeps when the service, or what stands before it, answers so.
+async function kept(answers) {
+  const stored = new Map(), listeners = {};
+  const cache = { match: async address => stored.get(address), put: async (address, response) => { stored.set(address, response.text); } };
+  const scope = {
+    URL, location: { origin: "https://holdpoint.example" }, skipWaiting: () => {}, clients: { claim: async () => {} }, registration: {},
+    addEventListener: (type, listen) => { listeners[type] = listen; },
+    caches: { open: async () => cache, keys: async () => [] },
+    fetch: async address => {
+      const { text, type, ok = true, redirected = false } = answers(address);
+      const response = { ok, redirected, text, headers: { get: () => type }, clone: () => ({ text: async () => text }) };
+      return response;
+    },
+  };
+  runInContext(source.replace("const shell = [];", `const shell = ${JSON.stringify(shell)};`), createContext(scope));
+  let done;
+  listeners.install({ waitUntil: until => { done = until; } });
+  await done;
+  return [...stored.keys()];
+}
+
+const right = address => address === "/" ? { text: `<script src="${shell[1]}">`, type: "text/html; charset=utf-8" } : { text: "", type: address.endsWith(".js") ? "text/javascript" : "text/css" };
+
+test("the page is kept whole, and itself last", async () => {
+  assert.deepEqual(await kept(right), [...shell].reverse());
+});
+
+test("neither a sign-in of a proxy nor another version is kept", async () => {
+  for (const wrong of [
+    () => ({ text: shell[1], type: "text/html" }),
+    address => ({ ...right(address), ok: address !== shell[2] }),
+    address => ({ ...right(address), redirected: address === "/" }),
+    address => address === "/" ? { text: `<script src="/assets/fedcba9876543210/app.js">`, type: "text/html" } : right(address),
+  ]) assert.deepEqual(await kept(wrong), []);
+});
