@@ -23,7 +23,7 @@ var claude = &codingAgents[0]
 // The program and the flags in the settings that docs/agents.md shows.
 const (
 	shownProgram = "/usr/local/bin/holdpoint"
-	shownFlags   = " --server http://127.0.0.1:4000 --signed-by kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
+	shownFlags   = " --server http://127.0.0.1:4000 --signed-by=kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 )
 
 func TestInstallingKeepsWhatIsThere(t *testing.T) {

@@ -148,13 +148,17 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 	connection := console.Connection{Server: console.DefaultServerURL}
 	given := map[string]*string{"--server": &connection.Server, "--ca": &connection.CA, "--client-cert": &connection.ClientCert, "--client-key": &connection.ClientKey}
 	fixed := false
-	for i := 1; i+1 < len(argv); i++ {
-		if into := given[argv[i]]; into != nil {
-			*into = argv[i+1]
-			fixed = fixed || argv[i] == "--server"
+	for i := 1; i < len(argv); i++ {
+		flag, value, joined := strings.Cut(argv[i], "=")
+		if !joined && i+1 < len(argv) {
+			value = argv[i+1]
 		}
-		if argv[i] == "--signed-by" {
-			keys = append(keys, argv[i+1])
+		if into := given[flag]; into != nil {
+			*into = value
+			fixed = fixed || flag == "--server"
+		}
+		if flag == "--signed-by" {
+			keys = append(keys, value)
 		}
 	}
 	if !fixed {

@@ -246,7 +246,7 @@ func TestClaudeCodeAsksByItsHook(t *testing.T) {
 	settings, err := os.ReadFile(filepath.Join(d.directory, ".claude", "settings.json"))
 	require.NoError(t, err)
 	shown := block(t, "settings-claude-code")
-	command := regexp.MustCompile(`"command": ".*holdpoint hook --agent-id claude-code --server http://127\.0\.0\.1:\d+ --signed-by [\w-]{43} `)
+	command := regexp.MustCompile(`"command": ".*holdpoint hook --agent-id claude-code --server http://127\.0\.0\.1:\d+ --signed-by=[\w-]{43} `)
 	require.Len(t, command.FindAllString(shown, -1), 1)
 	require.Equal(t, shown, command.ReplaceAllLiteralString(string(settings), command.FindString(shown)))
 
