@@ -60,6 +60,7 @@ test("a folder that the page says by itself is left out, and no other member", (
   const found = about("Bash", { command: "ls", cwd: "/srv", workdir: "/tmp", timeout: 1 });
   assert.deepEqual([found.folder.text, rest(withoutFolder(found))], ["/srv", ["workdir", "timeout"]]);
   assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", timeout: 1 }))), ["timeout"]);
+  for (const cwd of ["/".repeat(201), "/srv\n/x", "/srv\u2028x"]) assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", cwd }))), ["cwd"], "it must be read");
 });
 
 test("an environment is a line as a shell takes it, where all of it is text", () => {
