@@ -1,6 +1,6 @@
 package runs
 
-// Limits of decisions and reads. Those of callers are in package api.
+// Limits of decisions and reads. Package api has the limits of callers.
 const (
 	// DefaultMaxAttempts is how many claims of a run may make no progress if ClaimRun gives no limit.
 	DefaultMaxAttempts = 10
