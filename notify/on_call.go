@@ -57,7 +57,11 @@ func (s *Service) askSource(ctx context.Context, name string) onCallAnswer {
 	if source == nil {
 		return onCallAnswer{why: runs.WhyOnCallFailed}
 	}
-	people, err := source.People(ctx)
+	var people []string
+	err := s.safely("on-call source "+name, func() (err error) {
+		people, err = source.People(ctx)
+		return err
+	})
 	switch {
 	case err != nil:
 		s.options.Logger.WarnContext(ctx, "an on-call source failed", slog.String("source", name), errorAttr(err))

@@ -49,8 +49,18 @@ func (s *Service) Listeners() (all []func(context.Context) error) {
 
 // press decides a request as the person of a button, if that is who pressed. A repeated press changes
 // nothing and is told the recorded decision.
-func (s *Service) press(ctx context.Context, channel string, p *Press) PressReply {
+func (s *Service) press(ctx context.Context, channel string, p *Press) (reply PressReply) {
 	inbox := s.options.ExternalURL
+	if err := s.safely("a press", func() error {
+		reply = s.pressOnce(ctx, channel, p, inbox)
+		return nil
+	}); err != nil {
+		return PressReply{pressFailed, inbox}
+	}
+	return reply
+}
+
+func (s *Service) pressOnce(ctx context.Context, channel string, p *Press, inbox string) PressReply {
 	if !auth.WellFormedLink(p.Secret) {
 		return PressReply{pressDead, inbox}
 	}

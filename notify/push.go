@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -114,7 +115,7 @@ func (s *Service) changed(ctx context.Context) error {
 // sendAll sends a message to the addresses of a person at once. It succeeds if one of them got it.
 // Addresses that do not exist any more are removed.
 func (s *Service) sendAll(ctx context.Context, channel Channel, addresses []Address, m *Message) error {
-	delivered, failure := toEach(addresses, func(to *Address) error { return s.sendTo(ctx, channel, to, m) })
+	delivered, failure := s.toEach(addresses, func(to *Address) error { return s.sendTo(ctx, channel, to, m) })
 	if delivered {
 		return nil
 	}
@@ -123,10 +124,12 @@ func (s *Service) sendAll(ctx context.Context, channel Channel, addresses []Addr
 
 // toEach calls all addresses of a person at once. It reports whether one call succeeded, and returns a failure: one
 // that a retry may help counts more than others.
-func toEach(addresses []Address, call func(*Address) error) (succeeded bool, failure error) {
+func (s *Service) toEach(addresses []Address, call func(*Address) error) (succeeded bool, failure error) {
 	failures := make(chan error, len(addresses))
 	for i := range addresses {
-		go func() { failures <- call(&addresses[i]) }()
+		go func() {
+			failures <- s.safely("a message", func() error { return call(&addresses[i]) })
+		}()
 	}
 	for range addresses {
 		err := <-failures
@@ -136,6 +139,12 @@ func toEach(addresses []Address, call func(*Address) error) (succeeded bool, fai
 		}
 	}
 	return succeeded, failure
+}
+
+// safely makes a call in a goroutine of its own. A panic of a channel or an on-call source is the failure of its call.
+func (s *Service) safely(what string, call func() error) (err error) {
+	defer panics.Recover(s.options.Logger, what, &err)
+	return call()
 }
 
 func (s *Service) sendTo(ctx context.Context, channel Channel, to *Address, m *Message) error {

@@ -74,7 +74,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *runs.Pe
 			continue
 		}
 		calls.Go(func() error {
-			err := s.withdrawOne(ctx, withdrawer, sent, m)
+			err := s.safely("a withdrawal", func() error { return s.withdrawOne(ctx, withdrawer, sent, m) })
 			if err == nil {
 				err = s.options.Store.RemoveSentMessage(ctx, sent)
 			}
@@ -109,7 +109,7 @@ func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *Sen
 	if len(addresses) == 0 {
 		return channel.Withdraw(ctx, "", sent, m)
 	}
-	_, failure := toEach(addresses, func(to *Address) error {
+	_, failure := s.toEach(addresses, func(to *Address) error {
 		err := channel.Withdraw(ctx, to.Address, sent, m)
 		if errors.Is(err, ErrGone) {
 			err = nil

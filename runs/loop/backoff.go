@@ -1,9 +1,6 @@
 package loop
 
 import (
-	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -62,12 +59,3 @@ func (b *backoff[Item]) succeeded(item Item) {
 // pausedPoll bounds the sleep of a loop with delayed items: they are still due, so the next
 // deadline of the others is unknown.
 const pausedPoll = 250 * time.Millisecond
-
-// recovered turns a panic of the surrounding function into its error and logs the stack. Defer
-// it directly.
-func recovered(logger *slog.Logger, what string, err *error) {
-	if cause := recover(); cause != nil {
-		*err = fmt.Errorf("%s panicked: %v", what, cause)
-		logger.Error("loop item panicked", slog.String("item", what), slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -299,7 +300,7 @@ func (e *Effects) recipients(ctx context.Context, advance *runs.AdvanceRequest) 
 
 // tryToPerform is perform, with panics as failures that are retried.
 func (e *Effects) tryToPerform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
-	defer recovered(e.options.Logger, "effect "+effect.EffectID, &failure)
+	defer panics.Recover(e.options.Logger, "effect "+effect.EffectID, &failure)
 	return e.perform(ctx, effect, nowMs)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -179,7 +180,7 @@ func (i *Intake) createOne(ctx context.Context, row *runs.IntakeRow) (exists, re
 
 // tryCreate makes one attempt; a panic becomes an error.
 func (i *Intake) tryCreate(ctx context.Context, row *runs.IntakeRow, body api.JSON) (err error) {
-	defer recovered(i.options.Logger, fmt.Sprintf("intake row %s", row.IntakeID), &err)
+	defer panics.Recover(i.options.Logger, fmt.Sprintf("intake row %s", row.IntakeID), &err)
 	ctx, cancel := context.WithTimeout(ctx, intakeRowTimeout)
 	defer cancel()
 	return i.options.Create(ctx, row.IntakeID, body)

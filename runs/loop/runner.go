@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -99,7 +100,7 @@ func (r *runner) run(ctx context.Context) error {
 
 // tryPass makes a pass; a panic becomes an error.
 func (r *runner) tryPass(ctx context.Context) (done outcome, err error) {
-	defer recovered(r.logger, "a pass of loop "+r.name, &err)
+	defer panics.Recover(r.logger, "a pass of loop "+r.name, &err)
 	return r.pass(ctx)
 }
 
@@ -132,7 +133,7 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 
 // doItem calls do; a panic becomes an error, so no item can end the process.
 func doItem[Item any](ctx context.Context, item Item, do func(context.Context, Item) error) (err error) {
-	defer recovered(slog.Default(), fmt.Sprintf("loop item %v", item), &err)
+	defer panics.Recover(slog.Default(), fmt.Sprintf("loop item %v", item), &err)
 	return do(ctx, item)
 }
 
