@@ -2,10 +2,10 @@ package auth
 
 import (
 	"context"
-	"slices"
-
-	"github.com/holdpoint/holdpoint/api"
 )
+
+// maxOwnTokens is the maximum number of tokens of one person that ByLink reads.
+const maxOwnTokens = 1_000
 
 // ByLink returns the identity with which a person decides by the link in a message: one of their
 // active tokens that may decide and that fits, or nil without one. It may not act for others, and
@@ -27,11 +27,11 @@ func (k *Keyring) ByLink(ctx context.Context, principal string, fits func(*Ident
 		}
 		return nil, nil
 	}
-	tokens, err := k.List(ctx, TokenQuery{State: api.TokenActive, Limit: maxDeciders})
+	tokens, err := k.tokens.TokensOf(ctx, principal, k.nowMs(), maxOwnTokens)
 	if err != nil {
 		return nil, err
 	}
-	tokens = slices.DeleteFunc(tokens, func(t Token) bool { return t.Principal != principal })
+	k.addUses(tokens)
 	newest := int64(-1)
 	for i := range tokens {
 		if tokens[i].vouched() {

@@ -3,28 +3,25 @@ package auth
 import (
 	"context"
 	"slices"
-
-	"github.com/holdpoint/holdpoint/api"
 )
 
-// maxDeciders is the maximum number of tokens that Deciders reads.
-const maxDeciders = 1_000
+// maxDeciders is the maximum number of tokens that Deciders reads. Tokens that may not decide, such as
+// the tokens of agents, do not count.
+const maxDeciders = 5_000
 
-// Deciders returns an identity for each active token that may decide, oldest tokens first. more is
-// set when not all tokens were read. Errors: errors of [Tokens].
+// Deciders returns an identity for each active token that may decide. more is set when not all of them
+// were read. Errors: errors of [Tokens].
 func (k *Keyring) Deciders(ctx context.Context) (deciders []*Identity, more bool, err error) {
 	if k == nil {
 		return nil, false, nil
 	}
-	tokens, err := k.List(ctx, TokenQuery{State: api.TokenActive, Limit: maxDeciders + 1})
+	tokens, err := k.tokens.Deciders(ctx, k.nowMs(), maxDeciders+1)
 	if err != nil {
 		return nil, false, err
 	}
 	more = len(tokens) > maxDeciders
 	for i := range tokens[:min(len(tokens), maxDeciders)] {
-		if identity := tokens[i].Identity(); identity.May(Decide) {
-			deciders = append(deciders, identity)
-		}
+		deciders = append(deciders, tokens[i].Identity())
 	}
 	return deciders, more, nil
 }

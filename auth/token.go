@@ -81,6 +81,10 @@ type Tokens interface {
 	TokensByID(ctx context.Context, tokenIDs []string) ([]Token, error)
 	// ListTokens returns a page.
 	ListTokens(ctx context.Context, q TokenQuery) ([]Token, error)
+	// Deciders returns up to limit tokens that are active at nowMs and have a role that may [Decide].
+	Deciders(ctx context.Context, nowMs int64, limit int) ([]Token, error)
+	// TokensOf returns up to limit tokens of a principal that are active at nowMs, the newest first.
+	TokensOf(ctx context.Context, principal string, nowMs int64, limit int) ([]Token, error)
 	// AnyToken reports whether a token was ever created. Tokens are never deleted.
 	AnyToken(ctx context.Context) (bool, error)
 	// RotateToken gives an active token a new secret. The current one works until previousUntilMs.

@@ -400,6 +400,14 @@ func (s *brokenStore) ListTokens(context.Context, auth.TokenQuery) ([]auth.Token
 	return nil, s.err
 }
 
+func (s *brokenStore) Deciders(context.Context, int64, int) ([]auth.Token, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) TokensOf(context.Context, string, int64, int) ([]auth.Token, error) {
+	return nil, s.err
+}
+
 func (s *brokenStore) AddSigningKeys(context.Context, []signing.PublicKey, []*journal.Entry) error {
 	return s.err
 }

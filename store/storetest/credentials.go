@@ -16,6 +16,7 @@ import (
 var credentialTests = map[string]func(*harness){
 	"credentials/a decision needs its token as it is then": tokenAsItIs,
 	"credentials/a revocation holds at once":               func(h *harness) { revocationHoldsAtOnce(h, h.store) },
+	"credentials/who may decide":                           whoMayDecide,
 }
 
 var credentialReplicaTests = map[string]func(*harness){
@@ -88,6 +89,46 @@ func tokenAsItIs(h *harness) {
 	allowed(1)
 	h.clock.Advance(900)
 	refused()
+}
+
+// Many tokens of agents do not hide the token of a person.
+func whoMayDecide(h *harness) {
+	kept, nowMs := h.journal(), h.clock.NowMs()
+	add := func(tokenID string, role api.Role, principal string, expiresAtMs int64) {
+		h.Helper()
+		_, err := kept.AddToken(h.ctx, &auth.Token{
+			TokenID: tokenID, Name: tokenID, Role: role, Principal: principal, SecretHash: auth.HashOf(tokenID),
+			CreatedAtMs: nowMs, CreatedBy: "user:ada", ExpiresAtMs: expiresAtMs,
+		}, nil)
+		require.NoError(h, err)
+	}
+	ids := func(tokens []auth.Token, err error) []string {
+		h.Helper()
+		require.NoError(h, err)
+		ids := []string{}
+		for i := range tokens {
+			ids = append(ids, tokens[i].TokenID)
+		}
+		return ids
+	}
+	for n := range 5 {
+		add(fmt.Sprint("agent", n), api.RoleAgent, "service:agent", 0)
+	}
+	add("observer", api.RoleObserver, "user:ben", 0)
+	add("lapses", api.RoleOperator, "user:ben", nowMs+1000)
+	add("revoked", api.RoleOperator, "user:ben", 0)
+	add("operator", api.RoleOperator, "user:ben", 0)
+	add("admin", api.RoleAdmin, "user:ada", 0)
+	_, err := kept.RevokeToken(h.ctx, "revoked", false, nowMs, nil)
+	require.NoError(h, err)
+
+	require.ElementsMatch(h, []string{"admin", "lapses", "operator"}, ids(kept.Deciders(h.ctx, nowMs, 3)))
+	require.Len(h, ids(kept.Deciders(h.ctx, nowMs, 2)), 2)
+	require.ElementsMatch(h, []string{"admin", "operator"}, ids(kept.Deciders(h.ctx, nowMs+1000, 3)))
+	require.Equal(h, []string{"operator", "observer", "lapses"}, ids(kept.TokensOf(h.ctx, "user:ben", nowMs, 5)))
+	require.Equal(h, []string{"operator", "observer"}, ids(kept.TokensOf(h.ctx, "user:ben", nowMs+1000, 5)))
+	require.Empty(h, ids(kept.TokensOf(h.ctx, "user:be", nowMs, 5)))
+	require.Empty(h, ids(kept.TokensOf(h.ctx, "user:\xff", nowMs, 5)))
 }
 
 // revocationHoldsAtOnce revokes a token through the last store while it decides in all of them.

@@ -70,6 +70,13 @@ WHERE (created_at_ms > CAST($1 AS bigint) OR created_at_ms = CAST($1 AS bigint) 
 		OR CAST($3 AS text) = 'expired' AND revoked_at_ms IS NULL AND expires_at_ms <= CAST($4 AS bigint)
 		OR CAST($3 AS text) = 'active' AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($4 AS bigint)))
 ORDER BY created_at_ms, token_id LIMIT CAST($5 AS bigint)`
+	// deciders has the roles of auth.Decide; their index begins with the role.
+	deciders = readColumns + `
+WHERE role IN ('admin', 'operator') AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($1 AS bigint))
+LIMIT CAST($2 AS bigint)`
+	ofPrincipal = readColumns + `
+WHERE principal = $1 AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($2 AS bigint))
+ORDER BY token_id DESC LIMIT CAST($3 AS bigint)`
 )
 
 // ByIDs returns the statement that reads the tokens that meet a condition.
@@ -184,6 +191,19 @@ func (k *Keeper) ListTokens(ctx context.Context, q auth.TokenQuery) ([]auth.Toke
 		return nil, nil
 	}
 	return k.ask(ctx, list, q.AfterMs, q.AfterID, string(q.State), q.NowMs, q.Limit)
+}
+
+// Deciders implements auth.Tokens.
+func (k *Keeper) Deciders(ctx context.Context, nowMs int64, limit int) ([]auth.Token, error) {
+	return k.ask(ctx, deciders, nowMs, limit)
+}
+
+// TokensOf implements auth.Tokens.
+func (k *Keeper) TokensOf(ctx context.Context, principal string, nowMs int64, limit int) ([]auth.Token, error) {
+	if !utf8.ValidString(principal) {
+		return nil, nil
+	}
+	return k.ask(ctx, ofPrincipal, principal, nowMs, limit)
 }
 
 // AnyToken implements auth.Tokens.
