@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -20,7 +21,7 @@ func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) erro
 	}
 	command := &runs.AcknowledgeRequest{Handle: wire.PathID(r, "handle"), State: body.State, UntilMs: body.UntilMs}
 	checked := *command
-	err := cmp.Or(allFaults(r.Context(), &faults, command), bodyFaults(r.Context(), &checked))
+	err := cmp.Or(kit.AllFaults(r.Context(), &faults, command), kit.BodyFaults(r.Context(), &checked))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -36,7 +37,7 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 	if a.signing == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
 	}
-	query, scope := queryOf(r), audit.Scope{}
+	query, scope := wire.Query(r), audit.Scope{}
 	if query.Has("session_id") {
 		scope.SessionID = query.Get("session_id")
 		if !refusal.ValidID(scope.SessionID) {
@@ -45,8 +46,8 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 	}
 	if query.Has("since_ms") {
 		var readable bool
-		if scope.SinceMs, readable = parseDecimal(query.Get("since_ms")); !readable {
-			return badQuery("since_ms", "milliseconds since the epoch")
+		if scope.SinceMs, readable = wire.Decimal(query.Get("since_ms")); !readable {
+			return wire.BadQuery("since_ms", "milliseconds since the epoch")
 		}
 	}
 	nowMs, err := a.store.NowMs(r.Context())
@@ -70,8 +71,7 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// auditCursor is the kind of cursor for GET /v1/audit.
-var auditCursor = listName{cursor: "u", keys: 1}
+var entryList = paging.List{Cursor: "u", Keys: 1}
 
 // list answers with a page of the audit log, oldest first. It first seals the entries written
 // so far.
@@ -79,21 +79,19 @@ func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
 	if a.journal == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no audit log")
 	}
-	query := queryOf(r)
-	limit, after := api.DefaultAuditPage, int64(0)
-	var err error
-	if query.Has("limit") {
-		if limit, err = strconv.Atoi(query.Get("limit")); err != nil || limit < 1 || limit > api.MaxPageLimit {
-			return refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxPageLimit)
-		}
+	query := wire.Query(r)
+	limit, err := wire.QueryLimit(query, api.DefaultAuditPage, api.MaxPageLimit)
+	if err != nil {
+		return err
 	}
-	if query.Has("cursor") {
-		keys := readCursor(query.Get("cursor"), auditCursor)
-		if keys == nil {
-			return errInvalidCursor
-		}
+	keys, err := entryList.After(query)
+	if err != nil {
+		return err
+	}
+	after := int64(0)
+	if keys != nil {
 		if after, err = strconv.ParseInt(keys[0], 10, 64); err != nil {
-			return errInvalidCursor
+			return paging.ErrInvalidCursor
 		}
 	}
 	if err := journal.Seal(r.Context(), a.journal); err != nil {
@@ -108,7 +106,7 @@ func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
 	for i := range entries {
 		bytes += len(entries[i].Body)
 		if i == limit || i > 0 && bytes > api.MaxReplyBytes {
-			cursor := writeCursor(auditCursor.cursor, []string{strconv.FormatInt(entries[i-1].EntryID, 10)})
+			cursor := entryList.CursorOf(strconv.FormatInt(entries[i-1].EntryID, 10))
 			page.NextCursor = &cursor
 			break
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -23,8 +24,8 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	request := claims.Request{
-		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(optionalNumber(body.MaxRuns)),
-		LeaseMs: optionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
+		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(kit.OptionalNumber(body.MaxRuns)),
+		LeaseMs: kit.OptionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
 		Scope: scopeOf(r.Context()), Named: isAgent(r.Context()),
 	}
 	if len(faults.List) > 0 {
@@ -61,7 +62,7 @@ func (s *Server) claimWait(waitMs int64) time.Duration {
 	if waitMs < 0 || waitMs > api.MaxWaitMs {
 		return -1
 	}
-	return min(time.Duration(waitMs)*time.Millisecond, s.limits.MaxWait)
+	return min(time.Duration(waitMs)*time.Millisecond, s.calls.MaxWait)
 }
 
 func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
@@ -70,11 +71,11 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	runID, leaseMs := wire.PathID(r, "run_id"), optionalNumber(body.LeaseMs)
-	if err := allFaults(r.Context(), &faults, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
+	runID, leaseMs := wire.PathID(r, "run_id"), kit.OptionalNumber(body.LeaseMs)
+	if err := kit.AllFaults(r.Context(), &faults, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
-	if err := checkRunID(r.Context(), runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
+	if err := kit.CheckRunID(r.Context(), runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
 	claim, err := s.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, scopeOf(r.Context()))

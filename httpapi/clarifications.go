@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -18,32 +19,32 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.AskClarification{
-		RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Request: body.Request,
+		RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Request: body.Request,
 		Park: body.Park, Checkpoint: body.Checkpoint,
 		RequesterProjectIDs: body.RequesterProjectIDs, RequesterChannelIDs: body.RequesterChannelIDs,
 		ParentProjectIDs: body.ParentProjectIDs, ParentChannelIDs: body.ParentChannelIDs,
 	}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	// Report faults of the body before runs.Ask looks the run up. Check a copy, because a command
 	// is prepared only once.
 	checked := *command
-	if err := bodyFaults(r.Context(), &checked); err != nil {
+	if err := kit.BodyFaults(r.Context(), &checked); err != nil {
 		return err
 	}
-	if err := checkRunID(r.Context(), command.RunID, command); err != nil {
+	if err := kit.CheckRunID(r.Context(), command.RunID, command); err != nil {
 		return err
 	}
 	asked, err := runs.Ask(r.Context(), asking{s.store, s.store.store}, command)
 	if err != nil {
 		return err
 	}
-	clarification, err := s.runOf(r.Context(), &runs.Reply{Run: asked.Clarification}, "")
+	clarification, err := s.calls.RunOf(r.Context(), &runs.Reply{Run: asked.Clarification}, "")
 	if err != nil {
 		return err
 	}
-	run, err := s.runOf(r.Context(), &runs.Reply{Run: asked.Run}, "")
+	run, err := s.calls.RunOf(r.Context(), &runs.Reply{Run: asked.Run}, "")
 	if err != nil {
 		return err
 	}

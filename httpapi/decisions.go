@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -24,7 +25,7 @@ func (s *Server) onRun(decide decision) wire.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return s.respondRun(w, r, http.StatusAccepted, &reply, runID)
+		return s.calls.RespondRun(w, r, http.StatusAccepted, &reply, runID)
 	}
 }
 
@@ -35,7 +36,7 @@ func (s *Server) onActiveRun(decide decision) wire.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return s.respondRun(w, r, http.StatusAccepted, &reply, "")
+		return s.calls.RespondRun(w, r, http.StatusAccepted, &reply, "")
 	}
 }
 
@@ -48,7 +49,7 @@ func (s *Server) inSession(decide decision) wire.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return s.respondHeldSession(w, r, &reply, sessionID, s.preferredWait(w, r))
+		return s.calls.RespondHeldSession(w, r, &reply, sessionID, s.calls.PreferredWait(w, r))
 	}
 }
 
@@ -56,13 +57,13 @@ func (s *Server) inSession(decide decision) wire.HandlerFunc {
 // request.
 func (s *Server) decide(r *http.Request, at target, keyInBody *string, command runs.Command, key *string, actor *runs.Actor) (runs.Reply, error) {
 	var err error
-	if *key, *actor, err = credentials(r, keyInBody, command); err != nil {
+	if *key, *actor, err = kit.Credentials(r, keyInBody, command); err != nil {
 		return runs.Reply{}, err
 	}
 	if at.runID == "" {
-		return s.doInSession(r, at.sessionID, command)
+		return s.calls.DoInSession(r, at.sessionID, command)
 	}
-	return s.doOnRun(r, at.runID, command)
+	return s.calls.DoOnRun(r, at.runID, command)
 }
 
 // resolveApprovals decides a batch of approvals.
@@ -76,7 +77,7 @@ func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, at tar
 		SessionID: at.sessionID, RunID: at.runID,
 		Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: s.maxRuleAgeMs,
 	}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
@@ -90,7 +91,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, at targe
 		return runs.Reply{}, err
 	}
 	command := &runs.AnswerQuestion{SessionID: at.sessionID, RunID: at.runID, Resolution: runs.AnswerOf(body.Resolution)}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
@@ -105,12 +106,12 @@ func (s *Server) cancelQuestion(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := target{runID: wire.PathID(r, "run_id")}
 	command := &runs.CancelQuestion{RunID: at.runID, RequestID: wire.PathID(r, "request_id"), Justification: body.Justification}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	reply, err := s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
 	if err != nil {
 		return err
 	}
-	return s.respondRun(w, r, http.StatusOK, &reply, at.runID)
+	return s.calls.RespondRun(w, r, http.StatusOK, &reply, at.runID)
 }

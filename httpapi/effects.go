@@ -16,12 +16,12 @@ func (s *Server) retryEffect(w http.ResponseWriter, r *http.Request) error {
 	}
 	sessionID, effectID := wire.PathID(r, "session_id"), wire.PathID(r, "effect_id")
 	if !refusal.ValidID(effectID) {
-		if _, err := s.session(r.Context(), sessionID); err != nil {
+		if _, err := s.calls.Session(r.Context(), sessionID); err != nil {
 			return err
 		}
 		return refusal.New(api.CodeEffectNotFound, "unknown effect %s in session %s", wire.Shown(effectID), sessionID)
 	}
-	reply, err := s.doInSession(r, sessionID, &runs.RetryEffect{SessionID: sessionID, EffectID: effectID})
+	reply, err := s.calls.DoInSession(r, sessionID, &runs.RetryEffect{SessionID: sessionID, EffectID: effectID})
 	if err != nil {
 		return err
 	}

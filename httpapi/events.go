@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -15,12 +14,8 @@ import (
 
 // eventRange reads ?after= and ?limit= of a list of events.
 func eventRange(query url.Values) (after model.Position, limit int, err error) {
-	limit = api.MaxEventsPerList
-	if query.Has("limit") {
-		limit, err = strconv.Atoi(query.Get("limit"))
-		if err != nil || limit < 1 || limit > api.MaxEventsPerList {
-			return after, 0, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxEventsPerList)
-		}
+	if limit, err = wire.QueryLimit(query, api.MaxEventsPerList, api.MaxEventsPerList); err != nil {
+		return after, 0, err
 	}
 	if query.Has("after") {
 		at, ok := model.ParsePosition(query.Get("after"))
@@ -50,7 +45,7 @@ func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 
 // eventsWithin reads the events of one page.
 func (s *Server) eventsWithin(r *http.Request, q runs.EventQuery) (events []model.Event, more bool, err error) {
-	after, limit, err := eventRange(queryOf(r))
+	after, limit, err := eventRange(wire.Query(r))
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -115,7 +116,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	key, _, err := credentials(r, body.IdempotencyKey, &runs.RedeemGrant{})
+	key, _, err := kit.Credentials(r, body.IdempotencyKey, &runs.RedeemGrant{})
 	if err != nil {
 		return err
 	}
@@ -126,18 +127,18 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if claims.InputDigest != digest {
 		return refusal.New(api.CodeGrantMismatch, "the grant is for an input with the digest %s", claims.InputDigest)
 	}
-	fence, ok := parseDecimal(claims.Fence)
+	fence, ok := wire.Decimal(claims.Fence)
 	if !ok {
 		return errInvalidGrant("it has no fence")
 	}
-	reply, err := s.doOnRun(r, claims.Sub, &runs.RedeemGrant{
+	reply, err := s.calls.DoOnRun(r, claims.Sub, &runs.RedeemGrant{
 		RunID: claims.Sub, RequestID: claims.RequestID, JTI: claims.JTI, Fence: fence, IdempotencyKey: key,
 		WithoutLease: claims.Callback, ExpiresAtMs: claims.Exp * 1000,
 	})
 	if err != nil {
 		return err
 	}
-	markReplayed(w, reply.Existing)
+	wire.MarkReplayed(w, reply.Existing)
 	return wire.Respond(w, r, http.StatusOK, reply.Redemption)
 }
 

@@ -7,55 +7,56 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-var decisionList = listName{cursor: "d", keys: 2, order: "resolved_at_ms_desc,handle_desc", filters: "session_id agent_id actor outcome since_ms"}
+var decisionList = paging.List{Cursor: "d", Keys: 2, Order: "resolved_at_ms_desc,handle_desc", Filters: "session_id agent_id actor outcome since_ms"}
 
 // listDecisions lists settled requests, newest first, always as a page.
 func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
-	p, err := pagingOf(r, decisionList)
+	p, err := paging.Of(r, decisionList)
 	if err != nil {
 		return err
 	}
-	if !p.limited {
-		p.limit = api.DefaultPageLimit
+	if !p.Limited {
+		p.Limit = api.DefaultPageLimit
 	}
-	p.envelope = true
+	p.Envelope = true
 	var shorten func(*api.ApprovalRequest)
-	switch summary, err := wire.WantsSummary(p.query); {
+	switch summary, err := wire.WantsSummary(p.Query); {
 	case err != nil:
 		return err
 	case summary:
 		shorten = wire.Summarize
 	}
 	q := runs.DecisionQuery{
-		SessionID: p.query.Get("session_id"), AgentID: p.query.Get("agent_id"), ResolvedBy: p.query.Get("actor"),
-		Outcome: api.Outcome(p.query.Get("outcome")), Limit: p.fetch(), Budget: p.budget,
+		SessionID: p.Query.Get("session_id"), AgentID: p.Query.Get("agent_id"), ResolvedBy: p.Query.Get("actor"),
+		Outcome: api.Outcome(p.Query.Get("outcome")), Limit: p.Fetch(), Budget: p.Budget,
 	}
 	if q.Outcome != "" && !model.KnownOutcome(q.Outcome) {
-		return badQuery("outcome", "allowed, denied, answered, declined, cancelled or expired")
+		return wire.BadQuery("outcome", "allowed, denied, answered, declined, cancelled or expired")
 	}
-	if p.query.Has("since_ms") {
+	if p.Query.Has("since_ms") {
 		var readable bool
-		if q.SinceMs, readable = parseDecimal(p.query.Get("since_ms")); !readable {
-			return badQuery("since_ms", "milliseconds since the epoch")
+		if q.SinceMs, readable = wire.Decimal(p.Query.Get("since_ms")); !readable {
+			return wire.BadQuery("since_ms", "milliseconds since the epoch")
 		}
 	}
-	if p.after != nil {
+	if p.After != nil {
 		q.After = &runs.DecisionPosition{}
-		if q.After.SettledAtMs, q.After.Handle, err = timeAndID(p.after); err != nil {
+		if q.After.SettledAtMs, q.After.Handle, err = paging.TimeAndID(p.After); err != nil {
 			return err
 		}
 	}
-	return serveList(w, r, &p, q, list[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
-		filterIDs: []string{q.SessionID, q.AgentID},
-		rows:      s.store.Reader(r.Context()).Decisions, count: s.store.Reader(r.Context()).CountDecisions,
-		view: func(row *model.DecidedRequest) api.RequestView { return row.View("", shorten) },
-		keys: func(row *model.DecidedRequest) []string {
+	return paging.Serve(w, r, &p, q, paging.Source[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
+		FilterIDs: []string{q.SessionID, q.AgentID},
+		Rows:      s.store.Reader(r.Context()).Decisions, Count: s.store.Reader(r.Context()).CountDecisions,
+		View: func(row *model.DecidedRequest) api.RequestView { return row.View("", shorten) },
+		Keys: func(row *model.DecidedRequest) []string {
 			return []string{strconv.FormatInt(row.Request.SettledAtMs, 10), row.Request.Handle}
 		},
 	})

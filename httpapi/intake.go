@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
@@ -62,7 +63,7 @@ func (s *Server) intakeCommand(ctx context.Context, body api.JSON) (*runs.Create
 		return nil, err
 	}
 	command := createRunCommand(&given.SessionRunBody, &faults)
-	command.SessionID, command.SessionGiven = optionalID(&faults, "/session_id", given.SessionID), given.SessionID != nil
+	command.SessionID, command.SessionGiven = kit.OptionalID(&faults, "/session_id", given.SessionID), given.SessionID != nil
 	command.Session, command.Suspend = given.Session, given.Suspend
 	if command.RunID == "" {
 		faults.Add("/run_id", "is required")
@@ -73,5 +74,5 @@ func (s *Server) intakeCommand(ctx context.Context, body api.JSON) (*runs.Create
 	if given.IdempotencyKey != nil {
 		faults.Add("/idempotency_key", "must not be given: the run id makes the call repeatable")
 	}
-	return command, allFaults(ctx, &faults, command)
+	return command, kit.AllFaults(ctx, &faults, command)
 }

@@ -9,48 +9,47 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // The lists of /v1. The order of requests has the label of the contract that it comes from. Within
 // a session, run id precedes request id.
 var (
-	sessionList      = listName{cursor: "s", keys: 1, order: "session_id_asc", filters: "status agent_id"}
-	runList          = listName{cursor: "r", keys: 2, order: "submitted_at_ms_asc,run_id_asc", filters: runFilters}
-	priorityRunList  = listName{cursor: "p", keys: 3, order: "active_first,submitted_at_ms_asc,run_id_asc", filters: runFilters}
-	pendingList      = listName{cursor: "q", keys: 3, order: "session_id_asc,request_id_asc", filters: "session_id"}
-	ruleList         = listName{cursor: "u", keys: 2, order: "created_at_ms_asc,rule_id_asc", filters: "session_id"}
-	effectList       = listName{cursor: "e", keys: 2, order: "created_at_ms_asc,effect_id_asc", filters: "state session_id webhook_id"}
-	errInvalidCursor = refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
+	sessionList     = paging.List{Cursor: "s", Keys: 1, Order: "session_id_asc", Filters: "status agent_id"}
+	runList         = paging.List{Cursor: "r", Keys: 2, Order: "submitted_at_ms_asc,run_id_asc", Filters: runFilters}
+	priorityRunList = paging.List{Cursor: "p", Keys: 3, Order: "active_first,submitted_at_ms_asc,run_id_asc", Filters: runFilters}
+	pendingList     = paging.List{Cursor: "q", Keys: 3, Order: "session_id_asc,request_id_asc", Filters: "session_id"}
+	ruleList        = paging.List{Cursor: "u", Keys: 2, Order: "created_at_ms_asc,rule_id_asc", Filters: "session_id"}
+	effectList      = paging.List{Cursor: "e", Keys: 2, Order: "created_at_ms_asc,effect_id_asc", Filters: "state session_id webhook_id"}
 )
 
 const runFilters = "session_id agent_id status kind"
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
-	p, err := pagingOf(r, sessionList)
+	p, err := paging.Of(r, sessionList)
 	if err != nil {
 		return err
 	}
-	q := runs.SessionQuery{Status: api.Status(p.query.Get("status")), AgentID: p.query.Get("agent_id"), Limit: p.fetch(), Budget: p.budget}
+	q := runs.SessionQuery{Status: api.Status(p.Query.Get("status")), AgentID: p.Query.Get("agent_id"), Limit: p.Fetch(), Budget: p.Budget}
 	if q.Status != "" && !model.KnownSessionStatus(q.Status) {
-		return badQuery("status", "idle, running, waiting_for_approval, waiting_for_user_question or ended")
+		return wire.BadQuery("status", "idle, running, waiting_for_approval, waiting_for_user_question or ended")
 	}
-	if p.after != nil {
-		q.After = p.after[0]
+	if p.After != nil {
+		q.After = p.After[0]
 	}
-	return serveList(w, r, &p, q, list[runs.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
-		filterIDs: []string{q.AgentID}, rows: s.store.Reader(r.Context()).Sessions, count: s.store.Reader(r.Context()).CountSessions, view: (*model.SessionSummary).View,
-		keys: func(row *model.SessionSummary) []string { return []string{row.Session.SessionID} },
+	return paging.Serve(w, r, &p, q, paging.Source[runs.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
+		FilterIDs: []string{q.AgentID}, Rows: s.store.Reader(r.Context()).Sessions, Count: s.store.Reader(r.Context()).CountSessions, View: (*model.SessionSummary).View,
+		Keys: func(row *model.SessionSummary) []string { return []string{row.Session.SessionID} },
 	})
 }
 
 // listRuns lists runs by creation time. With only a limit it returns the newest ones.
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
-	priority, err := queryFlag("priority_active", queryOf(r).Get("priority_active"))
+	priority, err := wire.QueryFlag(wire.Query(r), "priority_active")
 	if err != nil {
 		return err
 	}
@@ -58,31 +57,31 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if priority {
 		name = priorityRunList
 	}
-	p, err := pagingOf(r, name)
+	p, err := paging.Of(r, name)
 	if err != nil {
 		return err
 	}
 	q := runs.RunQuery{
-		SessionID: p.query.Get("session_id"), AgentID: p.query.Get("agent_id"),
-		Status: api.Status(p.query.Get("status")), Kind: api.RunKind(p.query.Get("kind")),
-		PriorityActive: priority, Limit: p.fetch(), Budget: p.budget,
+		SessionID: p.Query.Get("session_id"), AgentID: p.Query.Get("agent_id"),
+		Status: api.Status(p.Query.Get("status")), Kind: api.RunKind(p.Query.Get("kind")),
+		PriorityActive: priority, Limit: p.Fetch(), Budget: p.Budget,
 	}
 	if q.Status != "" && !model.KnownStatus(q.Status) {
-		return badQuery("status", "queued, running, waiting_for_approval, waiting_for_user_question, completed, failed, interrupted or cancelled")
+		return wire.BadQuery("status", "queued, running, waiting_for_approval, waiting_for_user_question, completed, failed, interrupted or cancelled")
 	}
 	if q.Kind != "" && q.Kind != api.KindInput && q.Kind != api.KindCall && q.Kind != api.KindParentClarification {
-		return badQuery("kind", "input, call or parent_clarification")
+		return wire.BadQuery("kind", "input, call or parent_clarification")
 	}
-	if q.After, err = runPosition(p.after, priority); err != nil {
+	if q.After, err = runPosition(p.After, priority); err != nil {
 		return err
 	}
-	if p.limited && !p.envelope && !priority {
-		q.Last, q.Limit, p.last = true, p.limit, true
+	if p.Limited && !p.Envelope && !priority {
+		q.Last, q.Limit, p.Last = true, p.Limit, true
 	}
-	return serveList(w, r, &p, q, list[runs.RunQuery, model.RunRecord, api.RunView]{
-		filterIDs: []string{q.SessionID, q.AgentID},
-		rows:      s.store.Reader(r.Context()).Runs, count: s.store.Reader(r.Context()).CountRuns, view: (*model.RunRecord).View,
-		keys: func(row *model.RunRecord) []string {
+	return paging.Serve(w, r, &p, q, paging.Source[runs.RunQuery, model.RunRecord, api.RunView]{
+		FilterIDs: []string{q.SessionID, q.AgentID},
+		Rows:      s.store.Reader(r.Context()).Runs, Count: s.store.Reader(r.Context()).CountRuns, View: (*model.RunRecord).View,
+		Keys: func(row *model.RunRecord) []string {
 			keys := []string{strconv.FormatInt(row.Run.SubmittedAtMs, 10), row.Run.RunID}
 			if priority {
 				keys = slices.Insert(keys, 0, strconv.FormatBool(model.Terminal(row.Run.Status)))
@@ -99,23 +98,14 @@ func runPosition(after []string, priority bool) (*runs.RunPosition, error) {
 	position := &runs.RunPosition{}
 	if priority {
 		if after[0] != "true" && after[0] != "false" {
-			return nil, errInvalidCursor
+			return nil, paging.ErrInvalidCursor
 		}
 		position.Over = after[0] == "true"
 		after = after[1:]
 	}
 	var err error
-	position.SubmittedAtMs, position.RunID, err = timeAndID(after)
+	position.SubmittedAtMs, position.RunID, err = paging.TimeAndID(after)
 	return position, err
-}
-
-// timeAndID reads the cursor of a list sorted by time and id.
-func timeAndID(after []string) (atMs int64, id string, err error) {
-	atMs, ok := parseDecimal(after[0])
-	if !ok {
-		return 0, "", errInvalidCursor
-	}
-	return atMs, after[1], nil
 }
 
 // listApprovals and listQuestions serve the lists of one session and of all sessions, which may be
@@ -139,33 +129,33 @@ func (s *Server) listQuestions(w http.ResponseWriter, r *http.Request) error {
 }
 
 func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool) View) error {
-	p, err := pagingOf(r, pendingList)
+	p, err := paging.Of(r, pendingList)
 	if err != nil {
 		return err
 	}
-	summary, err := wire.WantsSummary(p.query)
+	summary, err := wire.WantsSummary(p.Query)
 	if err != nil {
 		return err
 	}
-	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.query.Get("session_id")), Limit: p.fetch(), Budget: p.budget}
+	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.Query.Get("session_id")), Limit: p.Fetch(), Budget: p.Budget}
 	// The filter includes requests of sub-agents. The path of a session lists only its own.
 	q.Below = wire.PathID(r, "session_id") == ""
-	if p.after != nil {
-		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
+	if p.After != nil {
+		q.After = &runs.RequestPosition{SessionID: p.After[0], RunID: p.After[1], RequestID: p.After[2]}
 	}
 	var openAtMs int64
-	return serveList(w, r, &p, q, list[runs.RequestQuery, model.PendingRequest, View]{
-		filterIDs: []string{q.SessionID},
-		rows: func(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, err error) {
+	return paging.Serve(w, r, &p, q, paging.Source[runs.RequestQuery, model.PendingRequest, View]{
+		FilterIDs: []string{q.SessionID},
+		Rows: func(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, err error) {
 			rows, openAtMs, err = s.pending(ctx, q)
 			return rows, err
 		},
-		count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
+		Count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
 			q.OpenAtMs = openAtMs
 			return s.store.Reader(ctx).CountPendingRequests(ctx, q)
 		},
-		view: func(row *model.PendingRequest) View { return view(row, summary) },
-		keys: func(row *model.PendingRequest) []string {
+		View: func(row *model.PendingRequest) View { return view(row, summary) },
+		Keys: func(row *model.PendingRequest) []string {
 			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
 		},
 	})
@@ -196,20 +186,20 @@ func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model
 
 // listRules lists rules, including revoked and expired ones.
 func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
-	p, err := pagingOf(r, ruleList)
+	p, err := paging.Of(r, ruleList)
 	if err != nil {
 		return err
 	}
-	q := runs.RuleQuery{SessionID: p.query.Get("session_id"), Limit: p.fetch(), Budget: p.budget}
-	if p.after != nil {
+	q := runs.RuleQuery{SessionID: p.Query.Get("session_id"), Limit: p.Fetch(), Budget: p.Budget}
+	if p.After != nil {
 		q.After = &runs.RulePosition{}
-		if q.After.CreatedAtMs, q.After.RuleID, err = timeAndID(p.after); err != nil {
+		if q.After.CreatedAtMs, q.After.RuleID, err = paging.TimeAndID(p.After); err != nil {
 			return err
 		}
 	}
-	return serveList(w, r, &p, q, list[runs.RuleQuery, rules.Record, api.RuleView]{
-		filterIDs: []string{q.SessionID}, rows: s.store.Reader(r.Context()).Rules, count: s.store.Reader(r.Context()).CountRules, view: (*rules.Record).View,
-		keys: func(row *rules.Record) []string {
+	return paging.Serve(w, r, &p, q, paging.Source[runs.RuleQuery, rules.Record, api.RuleView]{
+		FilterIDs: []string{q.SessionID}, Rows: s.store.Reader(r.Context()).Rules, Count: s.store.Reader(r.Context()).CountRules, View: (*rules.Record).View,
+		Keys: func(row *rules.Record) []string {
 			return []string{strconv.FormatInt(row.Rule.CreatedAtMs, 10), row.Rule.RuleID}
 		},
 	})
@@ -236,26 +226,26 @@ func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
 
 // listEffects lists effects: the follow-up work of decisions.
 func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
-	p, err := pagingOf(r, effectList)
+	p, err := paging.Of(r, effectList)
 	if err != nil {
 		return err
 	}
 	q := runs.EffectQuery{
-		State: api.EffectState(p.query.Get("state")), SessionID: p.query.Get("session_id"), WebhookID: p.query.Get("webhook_id"),
-		Limit: p.fetch(), Budget: p.budget,
+		State: api.EffectState(p.Query.Get("state")), SessionID: p.Query.Get("session_id"), WebhookID: p.Query.Get("webhook_id"),
+		Limit: p.Fetch(), Budget: p.Budget,
 	}
 	if q.State != "" && !model.KnownEffectState(q.State) {
-		return badQuery("state", "pending, done or failed")
+		return wire.BadQuery("state", "pending, done or failed")
 	}
-	if p.after != nil {
+	if p.After != nil {
 		q.After = &runs.EffectPosition{}
-		if q.After.CreatedAtMs, q.After.EffectID, err = timeAndID(p.after); err != nil {
+		if q.After.CreatedAtMs, q.After.EffectID, err = paging.TimeAndID(p.After); err != nil {
 			return err
 		}
 	}
-	return serveList(w, r, &p, q, list[runs.EffectQuery, model.Effect, api.EffectView]{
-		filterIDs: []string{q.SessionID, q.WebhookID}, rows: s.store.Reader(r.Context()).Effects, count: s.store.Reader(r.Context()).CountEffects, view: effectViewFor(auth.From(r.Context())),
-		keys: func(row *model.Effect) []string {
+	return paging.Serve(w, r, &p, q, paging.Source[runs.EffectQuery, model.Effect, api.EffectView]{
+		FilterIDs: []string{q.SessionID, q.WebhookID}, Rows: s.store.Reader(r.Context()).Effects, Count: s.store.Reader(r.Context()).CountEffects, View: effectViewFor(auth.From(r.Context())),
+		Keys: func(row *model.Effect) []string {
 			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
 		},
 	})

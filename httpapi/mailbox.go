@@ -23,7 +23,7 @@ func (s *Server) readDeadLetters(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLetters bool) error {
 	sessionID := wire.PathID(r, "session_id")
-	reply, err := s.doInSession(r, sessionID, &runs.ReadMailbox{SessionID: sessionID, DeadLetters: deadLetters})
+	reply, err := s.calls.DoInSession(r, sessionID, &runs.ReadMailbox{SessionID: sessionID, DeadLetters: deadLetters})
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, 
 		return runs.Reply{}, err
 	}
 	if !refusal.ValidID(messageID) {
-		if _, err := s.session(r.Context(), sessionID); err != nil {
+		if _, err := s.calls.Session(r.Context(), sessionID); err != nil {
 			return runs.Reply{}, err
 		}
 		return runs.Reply{}, refusal.New(api.CodeMessageNotFound, "unknown message %s in session %s", wire.Shown(messageID), sessionID)
 	}
-	return s.doInSession(r, sessionID, command)
+	return s.calls.DoInSession(r, sessionID, command)
 }

@@ -70,7 +70,7 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 		faults.Add("/after_event_id", "needs before_ms")
 	}
 	for i, text := range body.EventIDs {
-		id, readable := parseDecimal(text)
+		id, readable := wire.Decimal(text)
 		if !readable || id == 0 {
 			faults.Add(fmt.Sprintf("/event_ids/%d", i), "must be the number of an event")
 			break
@@ -79,7 +79,7 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 	}
 	if body.AfterEventID != "" {
 		var readable bool
-		if after, readable = parseDecimal(body.AfterEventID); !readable {
+		if after, readable = wire.Decimal(body.AfterEventID); !readable {
 			faults.Add("/after_event_id", "must be the number of an event")
 		}
 	}

@@ -23,13 +23,13 @@ const maxContextBytes = 256 << 10
 
 // contextOf reads ?context=, -1 when absent.
 func contextOf(r *http.Request) (int, error) {
-	query := queryOf(r)
+	query := wire.Query(r)
 	if !query.Has("context") {
 		return -1, nil
 	}
 	calls, err := strconv.Atoi(query.Get("context"))
 	if err != nil || calls < 0 || calls > api.MaxContextCalls {
-		return 0, badQuery("context", "a number from 0 to "+strconv.Itoa(api.MaxContextCalls))
+		return 0, wire.BadQuery("context", "a number from 0 to "+strconv.Itoa(api.MaxContextCalls))
 	}
 	return calls, nil
 }

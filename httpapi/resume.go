@@ -19,8 +19,8 @@ import (
 // preferred wait the call is held until a request was settled after the worker's cursor, nothing is
 // open any more, or the run was cancelled or interrupted.
 func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
-	query := queryOf(r)
-	fence, ok := parseDecimal(query.Get("fence"))
+	query := wire.Query(r)
+	fence, ok := wire.Decimal(query.Get("fence"))
 	if !ok {
 		var faults refusal.Faults
 		faults.Add("/fence", "must be given in the query: the fence of the worker's claim")
@@ -28,16 +28,16 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	}
 	after := int64(0)
 	if query.Has("after") {
-		if after, ok = parseDecimal(query.Get("after")); !ok {
+		if after, ok = wire.Decimal(query.Get("after")); !ok {
 			return refusal.New(api.CodeInvalidEventCursor, "after must be 0 or the after of an earlier reply")
 		}
 	}
-	record, err := s.run(r.Context(), wire.PathID(r, "run_id"))
+	record, err := s.calls.Run(r.Context(), wire.PathID(r, "run_id"))
 	if err != nil {
 		return err
 	}
-	wait := s.preferredWait(w, r)
-	changes := s.hub.Session(record.Run.SessionID)
+	wait := s.calls.PreferredWait(w, r)
+	changes := s.calls.Watches.Session(record.Run.SessionID)
 	defer changes.Close()
 
 	var settled api.Settled
@@ -51,7 +51,7 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	}
 	done, err := read(r.Context())
 	if err == nil && !done && wait > 0 {
-		err = s.hold(r.Context(), changes, wait, read)
+		err = s.calls.Hold(r.Context(), changes, wait, read)
 	}
 	if err != nil {
 		return err

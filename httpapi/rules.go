@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
@@ -48,19 +49,19 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.AddRule{
-		RuleID: optionalID(&faults, "/rule_id", body.RuleID), SessionID: optionalID(&faults, "/session_id", body.SessionID),
-		AgentID: optionalID(&faults, "/agent_id", body.AgentID), ToolName: optionalID(&faults, "/tool_name", body.ToolName),
-		Effect: body.Effect, Reason: body.Reason, MaxUses: optionalNumber(body.MaxUses),
+		RuleID: kit.OptionalID(&faults, "/rule_id", body.RuleID), SessionID: kit.OptionalID(&faults, "/session_id", body.SessionID),
+		AgentID: kit.OptionalID(&faults, "/agent_id", body.AgentID), ToolName: kit.OptionalID(&faults, "/tool_name", body.ToolName),
+		Effect: body.Effect, Reason: body.Reason, MaxUses: kit.OptionalNumber(body.MaxUses),
 		Match: body.Match, ExpiresAtMs: body.ExpiresAtMs, ExpiresAfterMs: body.ExpiresAfterMs, MaxAgeMs: s.maxRuleAgeMs,
 		Escalation: body.Escalation,
 	}
 	if command.SessionID == rules.AllSessions {
 		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")
 	}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
-	key, actor, err := credentials(r, body.IdempotencyKey, command)
+	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
 	if err != nil {
 		return err
 	}
@@ -73,11 +74,11 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 		if command.SessionID == "" {
 			scope = runs.CallerScope(principal, actor.Name)
 		}
-		command.RuleID = idFromKey(runs.PrefixRule, scope, key)
+		command.RuleID = kit.IDFromKey(runs.PrefixRule, scope, key)
 	}
 	reply, err := s.store.Do(r.Context(), command)
-	if keyReused(byKey, err) {
-		return errKeyReused()
+	if kit.KeyReused(byKey, err) {
+		return kit.ErrKeyReused()
 	}
 	if err != nil {
 		return err
@@ -88,8 +89,8 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	markReplayed(w, reply.Existing && byKey)
-	status := createdStatus(reply.Existing, byKey)
+	wire.MarkReplayed(w, reply.Existing && byKey)
+	status := kit.CreatedStatus(reply.Existing, byKey)
 	if status == http.StatusCreated {
 		wire.Locate(w, "/v1/rules/", record.Rule.RuleID)
 	}
@@ -123,7 +124,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	call := rules.Call{
-		SessionID: optionalID(&faults, "/session_id", body.SessionID), AgentID: optionalID(&faults, "/agent_id", body.AgentID),
+		SessionID: kit.OptionalID(&faults, "/session_id", body.SessionID), AgentID: kit.OptionalID(&faults, "/agent_id", body.AgentID),
 		ToolName: body.ToolName, ToolCallID: body.ToolCallID, Input: body.Input, PatternKeys: body.PatternKeys,
 	}
 	if call.ToolName == "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -21,18 +22,18 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 		faults.Add("/content", "must not be given together with input: it is an alias")
 	}
 	return &runs.CreateRun{
-		RunID: optionalID(faults, "/run_id", body.RunID), Kind: body.Kind, Input: body.Input,
-		AgentID:  optionalID(faults, "/agent_id", body.AgentID),
+		RunID: kit.OptionalID(faults, "/run_id", body.RunID), Kind: body.Kind, Input: body.Input,
+		AgentID:  kit.OptionalID(faults, "/agent_id", body.AgentID),
 		Metadata: body.Metadata, SourcePlugin: body.SourcePlugin, SourceKind: body.SourceKind, ActorID: body.ActorID,
 	}
 }
 
 // doCreateRun sends the command to the store, unless the body has faults.
 func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
-	if err := allFaults(r.Context(), faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), faults, command); err != nil {
 		return runs.Reply{}, err
 	}
-	key, actor, err := credentials(r, body.IdempotencyKey, command)
+	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
 	if err != nil {
 		return runs.Reply{}, err
 	}
@@ -48,7 +49,7 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := createRunCommand(&body.SessionRunBody, &faults)
-	command.SessionID, command.SessionGiven = optionalID(&faults, "/session_id", body.SessionID), body.SessionID != nil
+	command.SessionID, command.SessionGiven = kit.OptionalID(&faults, "/session_id", body.SessionID), body.SessionID != nil
 	command.Session, command.Claim, command.Suspend = body.Session, body.Claim, body.Suspend
 	reply, err := s.doCreateRun(r, &body.SessionRunBody, command, &faults)
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if claimed {
 		return s.respondClaimed(w, r, &reply, body.Claim.WorkerID)
 	}
-	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
+	return s.calls.RespondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
 // doCreateSessionRun reads a body and creates a run in the path's session. inline refuses to queue
@@ -84,7 +85,7 @@ func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
+	return s.calls.RespondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
 // keepsLease reports whether a run that was claimed and suspended in one call keeps its lease,
@@ -120,7 +121,7 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 	if err := s.handOver(r.Context(), handed...); err != nil {
 		return err
 	}
-	markReplayed(w, reply.Replayed)
+	wire.MarkReplayed(w, reply.Replayed)
 	status := acceptedStatus(reply)
 	if status == http.StatusAccepted {
 		wire.Locate(w, "/v1/runs/", claim.Run.RunID)
@@ -144,12 +145,12 @@ func (s *Server) inputSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wait := s.limits.InputWait
-	if preferred, given := wire.PreferWait(r.Header, s.limits.MaxWait); given {
+	wait := s.inputWait
+	if preferred, given := wire.PreferWait(r.Header, s.calls.MaxWait); given {
 		wait = preferred
 		wire.WaitApplied(w, wait)
 	}
-	return s.respondHeldSession(w, r, &reply, sessionID, wait)
+	return s.calls.RespondHeldSession(w, r, &reply, sessionID, wait)
 }
 
 // getRun shows a run. With a preferred wait the reply is held until the run is in a state that
@@ -160,47 +161,47 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	runID := wire.RunOf(wire.PathID(r, "run_id"))
-	record, err := s.run(r.Context(), runID)
+	record, err := s.calls.Run(r.Context(), runID)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		// It may be a client's name for a part of a run, through a dialect.
 		var named *model.IdempotencyRecord
 		if named, err = s.store.Reader(r.Context()).Named(r.Context(), runID); err == nil {
-			record, err = s.run(r.Context(), named.RunID)
+			record, err = s.calls.Run(r.Context(), named.RunID)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if record, err = s.holdRun(r.Context(), record, s.preferredWait(w, r), done); err != nil {
+	if record, err = s.calls.HoldRun(r.Context(), record, s.calls.PreferredWait(w, r), done); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
 func untilOf(r *http.Request) (func(*model.Run) bool, error) {
-	switch queryOf(r).Get("until") {
+	switch wire.Query(r).Get("until") {
 	case "", "decided":
 		return func(run *model.Run) bool { return !model.Waiting(run.Status) }, nil
 	case "terminal":
 		return func(run *model.Run) bool { return model.Terminal(run.Status) }, nil
 	default:
-		return nil, badQuery("until", "decided or terminal")
+		return nil, wire.BadQuery("until", "decided or terminal")
 	}
 }
 
 func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
-	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+	command, err := s.calls.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
 		return &runs.CancelRun{RunID: runID, Reason: reason, Actor: actor}
 	})
 	if err != nil {
 		return err
 	}
-	reply, err := s.doOnRun(r, runID, command)
+	reply, err := s.calls.DoOnRun(r, runID, command)
 	if err != nil {
 		return err
 	}
-	return s.respondRun(w, r, http.StatusOK, &reply, runID)
+	return s.calls.RespondRun(w, r, http.StatusOK, &reply, runID)
 }
 
 // retryRun makes a failed run claimable again. The body may be absent.
@@ -211,17 +212,17 @@ func (s *Server) retryRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.RetryRun{RunID: wire.PathID(r, "run_id")}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	var err error
-	if command.Key, command.Actor, err = credentials(r, body.IdempotencyKey, command); err != nil {
+	if command.Key, command.Actor, err = kit.Credentials(r, body.IdempotencyKey, command); err != nil {
 		return err
 	}
-	reply, err := s.doOnRun(r, command.RunID, command)
+	reply, err := s.calls.DoOnRun(r, command.RunID, command)
 	if err != nil {
 		return err
 	}
-	markReplayed(w, reply.Existing)
-	return s.respondRun(w, r, http.StatusOK, &reply, command.RunID)
+	wire.MarkReplayed(w, reply.Existing)
+	return s.calls.RespondRun(w, r, http.StatusOK, &reply, command.RunID)
 }

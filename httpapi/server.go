@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -15,12 +14,13 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	dialect "github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
 	"github.com/holdpoint/holdpoint/httpapi/links"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
@@ -129,7 +129,7 @@ type Options struct {
 	// OpenAPIYAML and OpenAPIJSON are served at /openapi.yaml and /openapi.json; nil for nothing.
 	OpenAPIYAML, OpenAPIJSON []byte
 	// Faces are the wire contracts to serve next to /v1.
-	Faces []kit.Mount
+	Faces []dialect.Mount
 }
 
 // Pages serves web pages in front of the API.
@@ -146,11 +146,10 @@ type Pages interface {
 // Server is the native API. Its only state is whether it drains, and the feeds of open streams.
 type Server struct {
 	store        authorized
-	hub          *watch.Hub
+	calls        *kit.Calls
 	claims       *claims.Dispatcher
-	limits       Limits
+	inputWait    time.Duration
 	bodies       *wire.Bodies
-	pollInterval time.Duration
 	streams      *stream.Hub
 	snapshots    singleflight.Group // of sessions, for streams
 	streamWrites time.Duration
@@ -195,13 +194,9 @@ func New(options Options) *Server {
 		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
 	}
 	server := &Server{
-		store: held, sealer: options.Sealer, hub: options.Hub, claims: options.Claims,
-		limits: Limits{
-			MaxBodyBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes),
-			MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
-			InputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
-		},
-		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
+		store: held, sealer: options.Sealer, claims: options.Claims,
+		bodies:       &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
+		inputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
 		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
@@ -213,23 +208,27 @@ func New(options Options) *Server {
 	if options.OIDC != nil {
 		server.access.Identify = options.OIDC.Identify
 	}
-	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by this process's clock
-	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
+	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.bodies.MaxBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by this process's clock
+	server.calls = &kit.Calls{
+		Store: held, Bodies: server.bodies, Watches: options.Hub, Draining: draining,
+		PollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
+		MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
+	}
 	server.audits = audits{held, server.bodies, options.Signing, options.Journal, options.Checkpoints, options.Redactor}
 	server.identities = identities{server.access, server.bodies, options.OIDC, server.isStream}
 	server.grants = grants{options.Signing, GrantIssuer(options.Issuer)}
 	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
-		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
+		MaxStreams: options.Limits.MaxStreams, PollInterval: server.calls.PollInterval, KeepAlive: options.KeepAlive,
 	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion, oidc.StartPath, oidc.CallbackPath}}
 	router := newRouter()
-	services := kit.Services{
+	services := dialect.Services{
 		Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
-		PollInterval: server.pollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
+		PollInterval: server.calls.PollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
 		StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
-		MaxBodyBytes: server.limits.MaxBodyBytes, Router: innerCalls(router),
+		MaxBodyBytes: server.bodies.MaxBytes, Router: innerCalls(router),
 	}
 	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes(
 		hooks.Routes(held, server.bodies, options.Webhooks),
@@ -302,29 +301,3 @@ func (s *Server) BacklogUse() wire.Waiting { return s.store.backlog.Use() }
 // requests continue, so http.Server.Shutdown finishes soon after. Pass it to RegisterOnShutdown. A
 // second call has no effect.
 func (s *Server) Drain() { s.drain() }
-
-// hold calls check until it is done, at most for wait, and returns early when the server drains. A
-// timeout is not an error: the caller answers with the last result. The watch must have been
-// created before the first read.
-func (s *Server) hold(ctx context.Context, changes *watch.Watch, wait time.Duration, check func(context.Context) (bool, error)) error {
-	if err := wire.Hold(ctx); err != nil {
-		return err
-	}
-	held, cancel := s.held(ctx, wait)
-	defer cancel()
-	err := watch.Until(held, changes, s.pollInterval, check)
-	if errors.Is(err, watch.ErrTimeout) || ctx.Err() == nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
-}
-
-// held returns a context that also ends after the wait and when the server drains.
-func (s *Server) held(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
-	held, cancel := context.WithTimeout(ctx, wait)
-	stop := context.AfterFunc(s.draining, cancel)
-	return held, func() {
-		stop()
-		cancel()
-	}
-}

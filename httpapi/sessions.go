@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -21,42 +22,42 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.CreateSession{
-		SessionID:       optionalID(&faults, "/session_id", body.SessionID),
-		AgentID:         optionalID(&faults, "/agent_id", body.AgentID),
-		ParentSessionID: optionalID(&faults, "/parent_session_id", body.ParentSessionID),
+		SessionID:       kit.OptionalID(&faults, "/session_id", body.SessionID),
+		AgentID:         kit.OptionalID(&faults, "/agent_id", body.AgentID),
+		ParentSessionID: kit.OptionalID(&faults, "/parent_session_id", body.ParentSessionID),
 		Metadata:        body.Metadata,
 	}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
-	key, actor, err := credentials(r, body.IdempotencyKey, command)
+	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
 	if err != nil {
 		return err
 	}
 	byKey := key != "" && body.SessionID == nil
 	if byKey {
-		command.SessionID = idFromKey(runs.PrefixSession, actor.Name, key)
+		command.SessionID = kit.IDFromKey(runs.PrefixSession, actor.Name, key)
 	}
 	reply, err := s.store.Do(r.Context(), command)
-	if keyReused(byKey, err) {
-		return errKeyReused()
+	if kit.KeyReused(byKey, err) {
+		return kit.ErrKeyReused()
 	}
 	if err != nil {
 		return err
 	}
 	record := &model.SessionRecord{Session: *reply.Session}
 	if reply.Existing {
-		if record, err = s.session(r.Context(), reply.Session.SessionID); err != nil {
+		if record, err = s.calls.Session(r.Context(), reply.Session.SessionID); err != nil {
 			return err
 		}
 	}
 	if byKey && reply.Existing && !madeBy(&record.Session, command) {
-		return errKeyReused()
+		return kit.ErrKeyReused()
 	}
-	markReplayed(w, reply.Existing && byKey)
+	wire.MarkReplayed(w, reply.Existing && byKey)
 	wire.Locate(w, "/v1/sessions/", record.Session.SessionID)
-	withoutOutputs(record)
-	return wire.Respond(w, r, createdStatus(reply.Existing, byKey), record.View())
+	kit.WithoutOutputs(record)
+	return wire.Respond(w, r, kit.CreatedStatus(reply.Existing, byKey), record.View())
 }
 
 // madeBy reports whether the session's data equals that of a call.
@@ -70,7 +71,7 @@ func madeBy(session *model.Session, call *runs.CreateSession) bool {
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
-	record, err := s.session(r.Context(), wire.PathID(r, "session_id"))
+	record, err := s.calls.Session(r.Context(), wire.PathID(r, "session_id"))
 	if err != nil {
 		return err
 	}
@@ -86,28 +87,28 @@ func (s *Server) amendSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.AmendSession{SessionID: sessionID, Metadata: body.Metadata, Label: body.Label, Origin: body.Origin}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
-	if _, err := s.doInSession(r, sessionID, command); err != nil {
+	if _, err := s.calls.DoInSession(r, sessionID, command); err != nil {
 		return err
 	}
-	return s.respondSession(w, r, sessionID)
+	return s.calls.RespondSession(w, r, sessionID)
 }
 
 func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+	command, err := s.calls.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
 		return &runs.InterruptSession{SessionID: sessionID, Reason: reason, Actor: actor}
 	})
 	if err != nil {
 		return err
 	}
-	reply, err := s.doInSession(r, sessionID, command)
+	reply, err := s.calls.DoInSession(r, sessionID, command)
 	if err != nil {
 		return err
 	}
-	record, err := s.session(r.Context(), sessionID)
+	record, err := s.calls.Session(r.Context(), sessionID)
 	if err != nil {
 		return err
 	}
@@ -117,14 +118,14 @@ func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error 
 
 func (s *Server) endSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+	command, err := s.calls.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
 		return &runs.EndSession{SessionID: sessionID, Reason: reason, Actor: actor}
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := s.doInSession(r, sessionID, command); err != nil {
+	if _, err := s.calls.DoInSession(r, sessionID, command); err != nil {
 		return err
 	}
-	return s.respondSession(w, r, sessionID)
+	return s.calls.RespondSession(w, r, sessionID)
 }

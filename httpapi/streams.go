@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -34,7 +35,7 @@ func resumptionOf(r *http.Request) (resumption, error) {
 	if at, ok := model.ParsePosition(r.Header.Get(LastEventIDHeader)); ok {
 		from = resumption{at: at, given: true}
 	}
-	if query := queryOf(r); query.Has("cursor") {
+	if query := wire.Query(r); query.Has("cursor") {
 		at, ok := model.ParsePosition(query.Get("cursor"))
 		if !ok {
 			return resumption{}, refusal.New(api.CodeInvalidEventCursor, "cursor must be the id of a frame of the stream")
@@ -262,13 +263,13 @@ func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position
 // streamInbox streams the open requests of all sessions. Events have no numbers across sessions, so
 // every stream begins with a snapshot, and only the cursor's form is checked.
 func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
-	if err := (&listName{}).checkFilters(queryOf(r), ""); err != nil {
+	if err := (&paging.List{}).CheckFilters(wire.Query(r), ""); err != nil {
 		return err
 	}
 	if _, err := resumptionOf(r); err != nil {
 		return err
 	}
-	summary, err := wire.WantsSummary(queryOf(r))
+	summary, err := wire.WantsSummary(wire.Query(r))
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// tokenCursor is the kind of cursor for GET /v1/tokens.
-var tokenCursor = listName{cursor: "t", keys: 2}
+var tokenList = paging.List{Cursor: "t", Keys: 2}
 
 // identities are the routes of tokens, sign-ins and stream tickets.
 type identities struct {
@@ -49,7 +49,7 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	markReplayed(w, replayed)
+	wire.MarkReplayed(w, replayed)
 	wire.Locate(w, "/v1/tokens/", reply.Token.TokenID)
 	return wire.Respond(w, r, http.StatusCreated, reply)
 }
@@ -60,25 +60,23 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	query := queryOf(r)
-	q := auth.TokenQuery{State: api.TokenState(query.Get("state")), Limit: api.DefaultTokenPage}
+	query := wire.Query(r)
+	q := auth.TokenQuery{State: api.TokenState(query.Get("state"))}
 	switch q.State {
 	case "", api.TokenActive, api.TokenExpired, api.TokenRevoked:
 	default:
-		return badQuery("state", "active, expired or revoked")
+		return wire.BadQuery("state", "active, expired or revoked")
 	}
-	if query.Has("limit") {
-		if q.Limit, err = strconv.Atoi(query.Get("limit")); err != nil || q.Limit < 1 || q.Limit > api.MaxPageLimit {
-			return refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxPageLimit)
-		}
+	if q.Limit, err = wire.QueryLimit(query, api.DefaultTokenPage, api.MaxPageLimit); err != nil {
+		return err
 	}
-	if query.Has("cursor") {
-		after := readCursor(query.Get("cursor"), tokenCursor)
-		if after == nil {
-			return errInvalidCursor
-		}
+	after, err := tokenList.After(query)
+	if err != nil {
+		return err
+	}
+	if after != nil {
 		if q.AfterMs, err = strconv.ParseInt(after[0], 10, 64); err != nil {
-			return errInvalidCursor
+			return paging.ErrInvalidCursor
 		}
 		q.AfterID = after[1]
 	}
@@ -92,7 +90,7 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 	if len(tokens) > limit {
 		tokens = tokens[:limit]
 		last := &tokens[limit-1]
-		cursor := writeCursor(tokenCursor.cursor, []string{strconv.FormatInt(last.CreatedAtMs, 10), last.TokenID})
+		cursor := tokenList.CursorOf(strconv.FormatInt(last.CreatedAtMs, 10), last.TokenID)
 		page.NextCursor = &cursor
 	}
 	for i := range tokens {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -38,10 +39,10 @@ func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, pres
 	}
 	runID := wire.PathID(r, "run_id")
 	command := call(r, runID, &body, &faults)
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
-	return s.doOnRun(r, runID, command)
+	return s.calls.DoOnRun(r, runID, command)
 }
 
 // onLease handles a call of a lease's holder and answers 200 with the run.
@@ -51,42 +52,42 @@ func onLease[Body any](s *Server, presence bodyPresence, call leaseCall[Body]) w
 		if err != nil {
 			return err
 		}
-		markReplayed(w, reply.Existing)
-		return s.respondRun(w, r, http.StatusOK, &reply, wire.PathID(r, "run_id"))
+		wire.MarkReplayed(w, reply.Existing)
+		return s.calls.RespondRun(w, r, http.StatusOK, &reply, wire.PathID(r, "run_id"))
 	}
 }
 
 func withdraw(r *http.Request, runID string, body *api.WithdrawBody, faults *refusal.Faults) runs.Command {
 	return &runs.Withdraw{
-		RunID: runID, RequestID: wire.PathID(r, "request_id"), Fence: requiredFence(faults, body.Fence), Reason: body.Reason,
+		RunID: runID, RequestID: wire.PathID(r, "request_id"), Fence: kit.RequiredFence(faults, body.Fence), Reason: body.Reason,
 	}
 }
 
 func complete(_ *http.Request, runID string, body *api.CompleteBody, faults *refusal.Faults) runs.Command {
-	return &runs.Complete{RunID: runID, Fence: requiredFence(faults, body.Fence), Output: body.Output}
+	return &runs.Complete{RunID: runID, Fence: kit.RequiredFence(faults, body.Fence), Output: body.Output}
 }
 
 func fail(_ *http.Request, runID string, body *api.FailBody, faults *refusal.Faults) runs.Command {
-	return &runs.Fail{RunID: runID, Fence: requiredFence(faults, body.Fence), Error: body.Error}
+	return &runs.Fail{RunID: runID, Fence: kit.RequiredFence(faults, body.Fence), Error: body.Error}
 }
 
 // release takes the fence from the query when the body has none.
 func release(r *http.Request, runID string, body *api.ReleaseBody, faults *refusal.Faults) runs.Command {
-	if fence := queryOf(r).Get("fence"); body.Fence == nil && fence != "" {
+	if fence := wire.Query(r).Get("fence"); body.Fence == nil && fence != "" {
 		body.Fence = &fence
 	}
 	if body.Fence == nil {
 		faults.Add("/fence", "is required")
 	}
 	return &runs.Release{
-		RunID: runID, Fence: requiredFence(faults, body.Fence), Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter,
-		LastError: body.LastError, Attempt: body.Attempt, DelayMs: optionalNumber(body.DelayMs),
+		RunID: runID, Fence: kit.RequiredFence(faults, body.Fence), Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter,
+		LastError: body.LastError, Attempt: body.Attempt, DelayMs: kit.OptionalNumber(body.DelayMs),
 	}
 }
 
 func heartbeat(_ *http.Request, runID string, body *api.HeartbeatBody, faults *refusal.Faults) runs.Command {
 	return &runs.Heartbeat{
-		RunID: runID, Fence: requiredFence(faults, body.Fence), LeaseMs: optionalNumber(body.LeaseMs),
+		RunID: runID, Fence: kit.RequiredFence(faults, body.Fence), LeaseMs: kit.OptionalNumber(body.LeaseMs),
 		Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter,
 	}
 }
@@ -105,19 +106,19 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	command := &runs.AppendEvents{RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Events: body.Events}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	command := &runs.AppendEvents{RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Events: body.Events}
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	var err error
-	if command.IdempotencyKey, _, err = credentials(r, body.IdempotencyKey, command); err != nil {
+	if command.IdempotencyKey, _, err = kit.Credentials(r, body.IdempotencyKey, command); err != nil {
 		return err
 	}
-	reply, err := s.doOnRun(r, command.RunID, command)
+	reply, err := s.calls.DoOnRun(r, command.RunID, command)
 	if err != nil {
 		return err
 	}
-	markReplayed(w, reply.Replayed)
+	wire.MarkReplayed(w, reply.Replayed)
 	return wire.Respond(w, r, http.StatusAccepted, api.AppendEventsReply{LastEventID: strconv.FormatInt(reply.LastEventID, 10)})
 }
 
@@ -143,31 +144,31 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	command := &runs.Suspend{RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Suspension: body.Suspension}
-	if err := allFaults(r.Context(), &faults, command); err != nil {
+	command := &runs.Suspend{RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Suspension: body.Suspension}
+	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
-	key, _, err := credentials(r, body.IdempotencyKey, command)
+	key, _, err := kit.Credentials(r, body.IdempotencyKey, command)
 	if err != nil {
 		return err
 	}
 	byKey := key != "" && command.SuspensionID == ""
 	if byKey {
-		command.SuspensionID = idFromKey(runs.PrefixSuspension, command.RunID, key)
+		command.SuspensionID = kit.IDFromKey(runs.PrefixSuspension, command.RunID, key)
 	}
 	command.ReviewRequestIDs = s.toReview(&command.Suspension)
-	reply, err := s.doOnRun(r, command.RunID, command)
-	if keyReused(byKey, err) && s.hasSuspension(r.Context(), command.RunID, command.SuspensionID) {
-		return errKeyReused()
+	reply, err := s.calls.DoOnRun(r, command.RunID, command)
+	if kit.KeyReused(byKey, err) && s.hasSuspension(r.Context(), command.RunID, command.SuspensionID) {
+		return kit.ErrKeyReused()
 	}
 	if err != nil {
 		return err
 	}
-	record, err := s.runOf(r.Context(), &reply, command.RunID)
+	record, err := s.calls.RunOf(r.Context(), &reply, command.RunID)
 	if err != nil {
 		return err
 	}
-	markReplayed(w, reply.Existing)
+	wire.MarkReplayed(w, reply.Existing)
 	answer := api.SuspendReply{Run: record.View()}
 	// When rules settled every request of the call, the worker keeps its lease. A run that a
 	// person's decision resumed is claimable by any worker.

@@ -13,6 +13,15 @@ import (
 // ReplayedHeader is "true" in the reply to a repeated call.
 const ReplayedHeader = "Idempotency-Replayed"
 
+var replayed = []string{"true"}
+
+// MarkReplayed tells the caller if the reply is to a repeated call.
+func MarkReplayed(w http.ResponseWriter, isReplay bool) {
+	if isReplay {
+		w.Header()[ReplayedHeader] = replayed
+	}
+}
+
 // IdempotencyKey returns a call's key, trimmed and validated, or "". It reads the Idempotency-Key
 // header, where the key is a structured-field string (RFC 8941) or unquoted, and the body's member,
 // which is nil when absent.
