@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/mcptools/overhttp"
 	"github.com/holdpoint/holdpoint/notify"
@@ -77,7 +79,9 @@ func routes() string {
 	table.WriteString("| Route | Face | Takes |\n|---|---|---|\n")
 	faces := append(dialects.All(dialects.Options{}), overhttp.New(overhttp.Options{}), service.Documents(holdpoint.Documents(), nil))
 	for _, face := range httpapi.New(httpapi.Options{Faces: faces, Notify: notify.New(notify.Options{})}).Faces() {
-		for _, route := range face.Routes {
+		byPath := slices.Clone(face.Routes)
+		slices.SortStableFunc(byPath, func(a, b wire.Route) int { return strings.Compare(a.Path, b.Path) })
+		for _, route := range byPath {
 			table.WriteString("| `" + route.Methods[0] + " " + route.Path + "` | " + face.Name + " | " + string(route.Action) + " |\n")
 		}
 	}
