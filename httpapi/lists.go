@@ -13,7 +13,6 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // The lists of /v1. The order of requests has the label of the contract that it comes from. Within
@@ -23,7 +22,6 @@ var (
 	runList         = paging.List{Cursor: "r", Keys: 2, Order: "submitted_at_ms_asc,run_id_asc", Filters: runFilters}
 	priorityRunList = paging.List{Cursor: "p", Keys: 3, Order: "active_first,submitted_at_ms_asc,run_id_asc", Filters: runFilters}
 	pendingList     = paging.List{Cursor: "q", Keys: 3, Order: "session_id_asc,request_id_asc", Filters: "session_id"}
-	ruleList        = paging.List{Cursor: "u", Keys: 2, Order: "created_at_ms_asc,rule_id_asc", Filters: "session_id"}
 	effectList      = paging.List{Cursor: "e", Keys: 2, Order: "created_at_ms_asc,effect_id_asc", Filters: "state session_id webhook_id"}
 )
 
@@ -182,27 +180,6 @@ func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model
 	q.OpenAtMs, *q.Budget = nowMs, budget
 	rows, err = s.store.Reader(ctx).PendingRequests(ctx, q)
 	return rows, nowMs, err
-}
-
-// listRules lists rules, including revoked and expired ones.
-func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
-	p, err := paging.Of(r, ruleList)
-	if err != nil {
-		return err
-	}
-	q := runs.RuleQuery{SessionID: p.Query.Get("session_id"), Limit: p.Fetch(), Budget: p.Budget}
-	if p.After != nil {
-		q.After = &runs.RulePosition{}
-		if q.After.CreatedAtMs, q.After.RuleID, err = paging.TimeAndID(p.After); err != nil {
-			return err
-		}
-	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.RuleQuery, rules.Record, api.RuleView]{
-		FilterIDs: []string{q.SessionID}, Rows: s.store.Reader(r.Context()).Rules, Count: s.store.Reader(r.Context()).CountRules, View: (*rules.Record).View,
-		Keys: func(row *rules.Record) []string {
-			return []string{strconv.FormatInt(row.Rule.CreatedAtMs, 10), row.Rule.RuleID}
-		},
-	})
 }
 
 // hiddenReason replaces the reason of a failed delivery. An agent chooses its callback address, and

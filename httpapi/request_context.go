@@ -6,17 +6,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
-
-// readsAboutTimeout limits the reads about a request, and of the other requests of an explanation. After
-// that the reply is without them. A variable for tests, which may run on a slow machine.
-var readsAboutTimeout = time.Second
 
 // maxContextBytes limits the rows of a context. It has at least one call.
 const maxContextBytes = 256 << 10

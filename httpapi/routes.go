@@ -80,11 +80,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Get("/v1/decisions", auth.Read, s.listDecisions),
 		wire.Get("/v1/workers", auth.Read, s.listWorkers),
 		wire.Get("/v1/effects", auth.Read, s.listEffects),
-		wire.Get("/v1/rules", auth.Read, s.listRules),
-		wire.Post("/v1/rules", auth.WriteRule, s.addRule),
-		wire.Post("/v1/rules/explain", auth.Read, s.explainRules),
-		wire.Get("/v1/rules/{rule_id}", auth.Read, s.getRule),
-		wire.Delete("/v1/rules/{rule_id}", auth.WriteRule, s.revokeRule),
 
 		wire.Post("/v1/tokens", auth.Administer, s.identities.createToken),
 		wire.Get("/v1/tokens", auth.Administer, s.identities.listTokens),

@@ -22,6 +22,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
+	"github.com/holdpoint/holdpoint/httpapi/v1/rules"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -61,6 +62,10 @@ const (
 	// DefaultStreamWriteTimeout is the default of Options.StreamWriteTimeout.
 	DefaultStreamWriteTimeout = 10 * time.Second
 )
+
+// readsAboutTimeout limits the reads about a request, and of the other requests of an explanation. After
+// that the reply is without them. A variable for tests, which may run on a slow machine.
+var readsAboutTimeout = time.Second
 
 // Options configure a [Server]. Store, Hub and Claims are required.
 type Options struct {
@@ -233,6 +238,7 @@ func New(options Options) *Server {
 	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes(
 		hooks.Routes(held, server.bodies, options.Webhooks),
 		people.Routes(options.Notify, server.bodies),
+		rules.Routes(held, server.bodies, server.maxRuleAgeMs, readsAboutTimeout),
 	)}, kheish.Face(draining.Done())}
 	if options.Notify != nil {
 		server.faces = append(server.faces, links.Face(options.Notify, server.store))

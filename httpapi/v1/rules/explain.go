@@ -1,4 +1,4 @@
-package httpapi
+package rules
 
 import (
 	"cmp"
@@ -24,103 +24,11 @@ const (
 	maxIdleRules = 1_000
 )
 
-// rule returns the rule named in the path.
-func (s *Server) rule(r *http.Request) (*rules.Record, error) {
-	ruleID := wire.PathID(r, "rule_id")
-	if !refusal.ValidID(ruleID) {
-		return nil, refusal.UnknownRule(wire.Shown(ruleID))
-	}
-	return s.store.Reader(r.Context()).Rule(r.Context(), ruleID)
-}
-
-func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
-	record, err := s.rule(r)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, record.View())
-}
-
-// addRule creates a rule. An idempotency key can replace the rule id that a caller may choose.
-func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
-	var body api.AddRuleBody
-	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	command := &runs.AddRule{
-		RuleID: kit.OptionalID(&faults, "/rule_id", body.RuleID), SessionID: kit.OptionalID(&faults, "/session_id", body.SessionID),
-		AgentID: kit.OptionalID(&faults, "/agent_id", body.AgentID), ToolName: kit.OptionalID(&faults, "/tool_name", body.ToolName),
-		Effect: body.Effect, Reason: body.Reason, MaxUses: kit.OptionalNumber(body.MaxUses),
-		Match: body.Match, ExpiresAtMs: body.ExpiresAtMs, ExpiresAfterMs: body.ExpiresAfterMs, MaxAgeMs: s.maxRuleAgeMs,
-		Escalation: body.Escalation,
-	}
-	if command.SessionID == rules.AllSessions {
-		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")
-	}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
-	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
-	if err != nil {
-		return err
-	}
-	command.Actor = actor
-	byKey := key != "" && command.RuleID == ""
-	if byKey {
-		// Neither session ids nor principals contain a slash, so the scopes are distinct.
-		principal := auth.From(r.Context()).Principal
-		scope := command.SessionID + "/" + principal
-		if command.SessionID == "" {
-			scope = runs.CallerScope(principal, actor.Name)
-		}
-		command.RuleID = kit.IDFromKey(runs.PrefixRule, scope, key)
-	}
-	reply, err := s.store.Do(r.Context(), command)
-	if kit.KeyReused(byKey, err) {
-		return kit.ErrKeyReused()
-	}
-	if err != nil {
-		return err
-	}
-	record := reply.Rule
-	if reply.Existing {
-		if record, err = s.store.Reader(r.Context()).Rule(r.Context(), record.Rule.RuleID); err != nil {
-			return err
-		}
-	}
-	wire.MarkReplayed(w, reply.Existing && byKey)
-	status := kit.CreatedStatus(reply.Existing, byKey)
-	if status == http.StatusCreated {
-		wire.Locate(w, "/v1/rules/", record.Rule.RuleID)
-	}
-	return wire.Respond(w, r, status, record.View())
-}
-
-// revokeRule revokes a rule. It reads the rule first to know which session to lock. A rule never
-// changes its session.
-func (s *Server) revokeRule(w http.ResponseWriter, r *http.Request) error {
-	actor, err := wire.Actor(r)
-	if err != nil {
-		return err
-	}
-	record, err := s.rule(r)
-	if err != nil {
-		return err
-	}
-	command := &runs.RevokeRule{RuleID: record.Rule.RuleID, SessionID: record.Rule.SessionID, Actor: actor}
-	if _, err := s.store.Do(r.Context(), command); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// explainRules says what the rules would do with a call, and why.
-func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
+// explain says what the rules would do with a call, and why.
+func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	var body api.ExplainRulesBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	call := rules.Call{
@@ -146,17 +54,17 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		faults.Add("/also", "must have at most %d handles", api.MaxAlsoExplained)
 	}
 	if body.RememberForMs != nil {
-		rules.CheckAge("/remember_for_ms", *body.RememberForMs, s.maxRuleAgeMs, &faults)
+		rules.CheckAge("/remember_for_ms", *body.RememberForMs, h.maxAgeMs, &faults)
 	}
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	others, err := s.alsoExplained(r.Context(), body.Also)
+	others, err := h.others(r.Context(), body.Also)
 	if err != nil {
 		return err
 	}
 	budget := runs.Budget{MaxBytes: maxJudgedBytes}
-	standing, nowMs, err := s.store.Reader(r.Context()).RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1, &budget)
+	standing, nowMs, err := h.store.Reader(r.Context()).RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1, &budget)
 	if err != nil {
 		return err
 	}
@@ -167,7 +75,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	// The caller chooses the input, and there may be many rules. All that is computed from them is in the slot.
 	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
-		s.addChoices(&answer, &call, others, decision, nowMs)
+		h.addChoices(&answer, &call, others, decision, nowMs)
 		return nil
 	}); err != nil {
 		return err
@@ -193,15 +101,15 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 
 // addChoices adds the rules that a decision about the call could write, with the other calls that each of them
 // matches. Their cost grows with the inputs, so call it in a slot of [cpulimit.Do].
-func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, others []openCall, decision runs.ApprovalDecision, nowMs int64) {
+func (h *handlers) addChoices(answer *api.RuleExplanation, call *rules.Call, others []openCall, decision runs.ApprovalDecision, nowMs int64) {
 	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberPrefix, api.RememberFolder, api.RememberTool} {
 		choice := api.RememberChoice{As: as}
 		decision.RememberAs = as
 		var preview *runs.RulePreview
 		if call.SessionID != "" {
-			preview = s.previewRule(call, decision, api.RememberSession, nowMs, &choice)
+			preview = h.preview(call, decision, api.RememberSession, nowMs, &choice)
 		}
-		if always := s.previewRule(call, decision, api.RememberAlways, nowMs, &choice); always != nil {
+		if always := h.preview(call, decision, api.RememberAlways, nowMs, &choice); always != nil {
 			preview = always // it matches the same calls
 		}
 		if as == api.RememberExact {
@@ -219,13 +127,13 @@ func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, other
 	}
 }
 
-// previewRule returns the rule that a decision about the call would create, and adds its text, what it is about, and
+// preview returns the rule that a decision about the call would create, and adds its text, what it is about, and
 // examples to a choice. It returns nil if no such rule can be created.
-func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) *runs.RulePreview {
+func (h *handlers) preview(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) *runs.RulePreview {
 	decision.Remember = remember
 	preview, err := runs.PreviewRule(
 		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
-		decision, s.maxRuleAgeMs, nowMs)
+		decision, h.maxAgeMs, nowMs)
 	if err != nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package httpapi
+package rules
 
 import (
 	"context"
@@ -19,15 +19,15 @@ type openCall struct {
 	call   rules.Call
 }
 
-// alsoExplained returns the calls of those open approvals that the caller can read. It leaves out requests with
+// others returns the calls of those open approvals that the caller can read. It leaves out requests with
 // sensitive values, which no rule about a part of the input may match.
-func (s *Server) alsoExplained(ctx context.Context, handles []string) ([]openCall, error) {
-	limited, cancel := context.WithTimeout(ctx, readsAboutTimeout)
+func (h *handlers) others(ctx context.Context, handles []string) ([]openCall, error) {
+	limited, cancel := context.WithTimeout(ctx, h.readsTimeout)
 	defer cancel()
 	var calls []openCall
 	bytes, budget := 0, rules.NewBudget(1)
 	for _, handle := range handles {
-		found, err := s.store.Reader(limited).RequestByHandle(limited, handle)
+		found, err := h.store.Reader(limited).RequestByHandle(limited, handle)
 		switch {
 		case ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded):
 			return calls, nil
