@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdpoint/holdpoint/auth"
-	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/httpapi/kheish"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -81,23 +81,10 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Get("/v1/workers", auth.Read, s.listWorkers),
 		wire.Get("/v1/effects", auth.Read, s.listEffects),
 
-		wire.Post("/v1/tokens", auth.Administer, s.identities.createToken),
-		wire.Get("/v1/tokens", auth.Administer, s.identities.listTokens),
-		wire.Get("/v1/tokens/{token_id}", auth.Administer, s.identities.getToken),
-		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, s.identities.rotateToken),
-		wire.Delete("/v1/tokens/{token_id}", auth.Administer, s.identities.revokeToken),
-		wire.Get("/v1/me", auth.Known, s.identities.showMe),
 		// Anyone with a signature may verify it.
 		wire.Get("/v1/keys", auth.Public, s.grants.showKeys),
 		wire.Get("/v1/audit", auth.Administer, s.audits.list),
 		wire.GetOnly("/v1/audit/export", auth.Administer, s.audits.export),
-		// The token is in the body, or there is nothing to sign in to.
-		wire.Post("/v1/login", auth.Public, s.identities.signIn),
-		wire.Post("/v1/logout", auth.Known, s.identities.signOut),
-		wire.Post("/v1/stream-tickets", auth.Known, s.identities.createStreamTicket),
-		wire.Get("/v1/oidc", auth.Public, s.identities.showIssuer),
-		wire.GetOnly(oidc.StartPath, auth.Public, s.identities.startSignIn),
-		wire.GetOnly(oidc.CallbackPath, auth.Public, s.identities.endSignIn),
 
 		wire.Get(pathLive, auth.Public, s.live),
 		wire.Get(pathReady, auth.Public, s.ready),
@@ -127,6 +114,14 @@ func innerCalls(router *chi.Mux) http.Handler {
 // isStream reports whether a path belongs to a stream of any face.
 func (s *Server) isStream(path string) bool {
 	return slices.ContainsFunc(s.faces, func(face wire.Face) bool { return face.IsStream(path) })
+}
+
+// streamPath returns the path of the stream that a path opens, without the prefix of a face; "" if it opens none.
+func (s *Server) streamPath(path string) string {
+	if path = strings.TrimPrefix(path, kheish.Prefix); s.isStream(path) {
+		return path
+	}
+	return ""
 }
 
 // notePlace records where each call goes, even one that panics.

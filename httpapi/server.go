@@ -23,6 +23,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
 	"github.com/holdpoint/holdpoint/httpapi/v1/rules"
+	"github.com/holdpoint/holdpoint/httpapi/v1/tokens"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -163,7 +164,6 @@ type Server struct {
 	access       *wire.Access
 	audits       audits
 	about        about
-	identities   identities
 	grants       grants
 	webhooks     *hooks.Service
 	notify       *notify.Service // nil for none
@@ -220,7 +220,6 @@ func New(options Options) *Server {
 		MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
 	}
 	server.audits = audits{held, server.bodies, options.Signing, options.Journal, options.Checkpoints, options.Redactor}
-	server.identities = identities{server.access, server.bodies, options.OIDC, server.isStream}
 	server.grants = grants{options.Signing, GrantIssuer(options.Issuer)}
 	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
 	server.streams = stream.NewHub(stream.Options{
@@ -239,6 +238,7 @@ func New(options Options) *Server {
 		hooks.Routes(held, server.bodies, options.Webhooks),
 		people.Routes(options.Notify, server.bodies),
 		rules.Routes(held, server.bodies, server.maxRuleAgeMs, readsAboutTimeout),
+		tokens.Routes(server.access, server.bodies, options.OIDC, server.streamPath),
 	)}, kheish.Face(draining.Done())}
 	if options.Notify != nil {
 		server.faces = append(server.faces, links.Face(options.Notify, server.store))

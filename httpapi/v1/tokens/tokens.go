@@ -1,4 +1,6 @@
-package httpapi
+// Package tokens serves credentials: tokens, sign-ins and stream tickets, and who the caller is. It must not know a
+// session, a run or a request.
+package tokens
 
 import (
 	"net/http"
@@ -14,12 +16,33 @@ import (
 
 var tokenList = paging.List{Cursor: "t", Keys: 2}
 
-// identities are the routes of tokens, sign-ins and stream tickets.
+// identities has the handlers.
 type identities struct {
-	access   *wire.Access
-	bodies   *wire.Bodies
-	oidc     *oidc.Provider // nil for none
-	isStream func(path string) bool
+	access     *wire.Access
+	bodies     *wire.Bodies
+	oidc       *oidc.Provider // nil for none
+	streamPath func(path string) string
+}
+
+// Routes returns the routes. provider is nil without an issuer. streamPath returns the path of the stream that a path
+// opens, without the prefix of a face, and "" if it opens none.
+func Routes(access *wire.Access, bodies *wire.Bodies, provider *oidc.Provider, streamPath func(path string) string) []wire.Route {
+	i := &identities{access, bodies, provider, streamPath}
+	return []wire.Route{
+		wire.Post("/v1/tokens", auth.Administer, i.createToken),
+		wire.Get("/v1/tokens", auth.Administer, i.listTokens),
+		wire.Get("/v1/tokens/{token_id}", auth.Administer, i.getToken),
+		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, i.rotateToken),
+		wire.Delete("/v1/tokens/{token_id}", auth.Administer, i.revokeToken),
+		wire.Get("/v1/me", auth.Known, i.showMe),
+		// The token is in the body, or there is nothing to sign in to.
+		wire.Post("/v1/login", auth.Public, i.signIn),
+		wire.Post("/v1/logout", auth.Known, i.signOut),
+		wire.Post("/v1/stream-tickets", auth.Known, i.createStreamTicket),
+		wire.Get("/v1/oidc", auth.Public, i.showIssuer),
+		wire.GetOnly(oidc.StartPath, auth.Public, i.startSignIn),
+		wire.GetOnly(oidc.CallbackPath, auth.Public, i.endSignIn),
+	}
 }
 
 // keyring returns the manager of tokens. Errors: service_unavailable in an embedded service without

@@ -1,4 +1,4 @@
-package httpapi
+package tokens
 
 import (
 	"net/http"

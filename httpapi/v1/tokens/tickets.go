@@ -1,13 +1,11 @@
-package httpapi
+package tokens
 
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
-	"github.com/holdpoint/holdpoint/httpapi/kheish"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -47,8 +45,7 @@ func (i *identities) ticketPath(path string) string {
 	if err != nil || at.Scheme != "" || at.Host != "" {
 		return ""
 	}
-	at.Path = strings.TrimPrefix(at.Path, kheish.Prefix)
-	if !i.isStream(at.Path) {
+	if at.Path = i.streamPath(at.Path); at.Path == "" {
 		return ""
 	}
 	return wire.TicketPath(at)
