@@ -25,7 +25,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Patch("/v1/sessions/{session_id}", auth.Work, s.amendSession),
 		wire.Post("/v1/sessions/{session_id}/interrupt", auth.Cancel, s.interruptSession),
 		wire.Post("/v1/sessions/{session_id}/end", auth.Decide, s.endSession),
-		wire.Post("/v1/sessions/{session_id}/redact", auth.Administer, s.audits.redact),
 		wire.Get("/v1/sessions/{session_id}/events", auth.Read, s.listSessionEvents),
 		wire.Stream("/v1/sessions/{session_id}/stream", auth.Read, s.streamSession),
 		wire.Post("/v1/sessions/{session_id}/runs", auth.Work, s.createSessionRun),
@@ -80,11 +79,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Get("/v1/decisions", auth.Read, s.listDecisions),
 		wire.Get("/v1/workers", auth.Read, s.listWorkers),
 		wire.Get("/v1/effects", auth.Read, s.listEffects),
-
-		// Anyone with a signature may verify it.
-		wire.Get("/v1/keys", auth.Public, s.grants.showKeys),
-		wire.Get("/v1/audit", auth.Administer, s.audits.list),
-		wire.GetOnly("/v1/audit/export", auth.Administer, s.audits.export),
 
 		wire.Get(pathLive, auth.Public, s.live),
 		wire.Get(pathReady, auth.Public, s.ready),

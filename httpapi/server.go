@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/links"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
+	auditroutes "github.com/holdpoint/holdpoint/httpapi/v1/audit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
@@ -162,7 +163,6 @@ type Server struct {
 	maxRuleAgeMs int64
 	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
-	audits       audits
 	about        about
 	grants       grants
 	webhooks     *hooks.Service
@@ -219,7 +219,6 @@ func New(options Options) *Server {
 		PollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
 		MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
 	}
-	server.audits = audits{held, server.bodies, options.Signing, options.Journal, options.Checkpoints, options.Redactor}
 	server.grants = grants{options.Signing, GrantIssuer(options.Issuer)}
 	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
 	server.streams = stream.NewHub(stream.Options{
@@ -239,6 +238,10 @@ func New(options Options) *Server {
 		people.Routes(options.Notify, server.bodies),
 		rules.Routes(held, server.bodies, server.maxRuleAgeMs, readsAboutTimeout),
 		tokens.Routes(server.access, server.bodies, options.OIDC, server.streamPath),
+		auditroutes.Routes(auditroutes.Sources{
+			Store: held, Bodies: server.bodies, Signing: options.Signing, Journal: options.Journal,
+			Checkpoints: options.Checkpoints, Redactor: options.Redactor,
+		}),
 	)}, kheish.Face(draining.Done())}
 	if options.Notify != nil {
 		server.faces = append(server.faces, links.Face(options.Notify, server.store))

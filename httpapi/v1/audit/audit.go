@@ -1,4 +1,6 @@
-package httpapi
+// Package audit serves the audit log: pages and exports of it, the keys that verify it and grants, and redaction.
+// It must not know how an export is signed.
+package audit
 
 import (
 	"bufio"
@@ -16,16 +18,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// audits are the routes of the audit log: reading it, exporting it, and redacting what it shows. Each
-// member except store and bodies may be nil; the route that needs it then answers
-// service_unavailable.
-type audits struct {
-	store       runs.Service
-	bodies      *wire.Bodies
-	signing     *signing.Keys
-	journal     journal.Rows
-	checkpoints audit.CheckpointRows
-	redactor    runs.Redactor
+// Sources are what the routes read and change. Each member except Store and Bodies may be nil; the route
+// that needs it then answers service_unavailable.
+type Sources struct {
+	Store       runs.Service
+	Bodies      *wire.Bodies
+	Signing     *signing.Keys
+	Journal     journal.Rows
+	Checkpoints audit.CheckpointRows
+	Redactor    runs.Redactor
+}
+
+// audits has the handlers.
+type audits struct{ Sources }
+
+// Routes returns the routes.
+func Routes(sources Sources) []wire.Route {
+	a := &audits{sources}
+	return []wire.Route{
+		wire.Post("/v1/sessions/{session_id}/redact", auth.Administer, a.redact),
+		// Anyone with a signature may verify it.
+		wire.Get("/v1/keys", auth.Public, a.showKeys),
+		wire.Get("/v1/audit", auth.Administer, a.list),
+		wire.GetOnly("/v1/audit/export", auth.Administer, a.export),
+	}
 }
 
 // exportBufferBytes is the size of the buffer between an export and the connection.
@@ -34,7 +50,7 @@ const exportBufferBytes = 64 << 10
 // export writes an export of the audit log. A failure after the first line ends the
 // connection, and verification then reports a cut-off file.
 func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
-	if a.signing == nil {
+	if a.Signing == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
 	}
 	query, scope := wire.Query(r), audit.Scope{}
@@ -50,19 +66,19 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 			return wire.BadQuery("since_ms", "milliseconds since the epoch")
 		}
 	}
-	nowMs, err := a.store.NowMs(r.Context())
+	nowMs, err := a.Store.NowMs(r.Context())
 	if err != nil {
 		return err
 	}
-	if a.journal != nil {
+	if a.Journal != nil {
 		event := api.AuditEvent{Type: api.AuditExported, SessionID: scope.SessionID, SinceMs: scope.SinceMs}
-		if err := a.journal.AddEntry(r.Context(), auth.EntryBy(auth.From(r.Context()), nowMs, event)); err != nil {
+		if err := a.Journal.AddEntry(r.Context(), auth.EntryBy(auth.From(r.Context()), nowMs, event)); err != nil {
 			return err
 		}
 	}
 	reply := &exportReply{ResponseWriter: w}
 	buffered := bufio.NewWriterSize(reply, exportBufferBytes)
-	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.store.Reader(r.Context()), Entries: a.journal, Checkpoints: a.checkpoints}, a.signing, scope, nowMs); err == nil {
+	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.Store.Reader(r.Context()), Entries: a.Journal, Checkpoints: a.Checkpoints}, a.Signing, scope, nowMs); err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil && reply.begun {
@@ -76,7 +92,7 @@ var entryList = paging.List{Cursor: "u", Keys: 1}
 // list answers with a page of the audit log, oldest first. It first seals the entries written
 // so far.
 func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
-	if a.journal == nil {
+	if a.Journal == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no audit log")
 	}
 	query := wire.Query(r)
@@ -94,10 +110,10 @@ func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
 			return paging.ErrInvalidCursor
 		}
 	}
-	if err := journal.Seal(r.Context(), a.journal); err != nil {
+	if err := journal.Seal(r.Context(), a.Journal); err != nil {
 		return err
 	}
-	entries, err := a.journal.EntriesAfter(r.Context(), after, limit+1)
+	entries, err := a.Journal.EntriesAfter(r.Context(), after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -113,6 +129,19 @@ func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
 		page.Data = append(page.Data, entries[i].View())
 	}
 	return wire.Respond(w, r, http.StatusOK, page)
+}
+
+// showKeys answers with the public signing keys. It needs no credential, so that anyone can verify
+// a signature.
+func (a *audits) showKeys(w http.ResponseWriter, r *http.Request) error {
+	if a.Signing == nil {
+		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
+	}
+	keys, err := a.Signing.Public(r.Context())
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, keys)
 }
 
 // exportReply sends the headers with the first line, so that an earlier error can still be a

@@ -1,4 +1,4 @@
-package httpapi
+package audit
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ import (
 
 // redact removes the bodies of a session's events.
 func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
-	if a.redactor == nil {
+	if a.Redactor == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service redacts nothing")
 	}
 	sessionID := wire.PathID(r, "session_id")
 	var body api.RedactBody
 	var faults refusal.Faults
-	if err := a.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := a.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	var others refusal.Faults
@@ -37,7 +37,7 @@ func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	nowMs, err := a.store.NowMs(r.Context())
+	nowMs, err := a.Store.NowMs(r.Context())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
 		}
 		return auth.EntryBy(auth.From(r.Context()), nowMs, event)
 	}
-	count, err := a.redactor.RedactEvents(r.Context(), redaction)
+	count, err := a.Redactor.RedactEvents(r.Context(), redaction)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 // When there are more, it also returns the last id.
 func (a *audits) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
 	for {
-		events, more, err := a.store.Reader(r.Context()).EventsWithin(r.Context(), runs.EventQuery{
+		events, more, err := a.Store.Reader(r.Context()).EventsWithin(r.Context(), runs.EventQuery{
 			SessionID: sessionID, After: after, Limit: api.MaxRedactions - len(ids), MaxBytes: api.MaxReplyBytes,
 		})
 		if err != nil {
