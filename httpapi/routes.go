@@ -25,8 +25,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Patch("/v1/sessions/{session_id}", auth.Work, s.amendSession),
 		wire.Post("/v1/sessions/{session_id}/interrupt", auth.Cancel, s.interruptSession),
 		wire.Post("/v1/sessions/{session_id}/end", auth.Decide, s.endSession),
-		wire.Get("/v1/sessions/{session_id}/events", auth.Read, s.listSessionEvents),
-		wire.Stream("/v1/sessions/{session_id}/stream", auth.Read, s.streamSession),
 		wire.Post("/v1/sessions/{session_id}/runs", auth.Work, s.createSessionRun),
 		wire.Post("/v1/sessions/{session_id}/input", auth.Work, s.inputSession),
 		wire.Get("/v1/sessions/{session_id}/approvals", auth.Read, s.listApprovals),
@@ -46,9 +44,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Post("/v1/runs/claim", auth.Work, s.claimRuns),
 		wire.Get("/v1/runs/{run_id}", auth.Read, s.getRun),
 		wire.Get("/v1/runs/{run_id}/explain", auth.Read, s.explainRun),
-		wire.Get("/v1/runs/{run_id}/events", auth.Read, s.listRunEvents),
-		wire.Get("/v1/runs/{run_id}/outputs", auth.Read, s.listOutputs),
-		wire.Stream("/v1/runs/{run_id}/stream", auth.Read, s.streamRun),
 		wire.Post("/v1/runs/{run_id}/cancel", auth.Cancel, s.cancelRun),
 		wire.Post("/v1/runs/{run_id}/retry", auth.Decide, s.retryRun),
 		wire.Post("/v1/runs/{run_id}/approvals", auth.Decide, s.onRun(s.resolveApprovals)),
@@ -70,7 +65,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		// Each call over the connection is checked as a call of its own route.
 		wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
 
-		wire.Stream("/v1/stream", auth.Read, s.streamInbox),
 		wire.Get("/v1/approvals", auth.Read, s.listApprovals),
 		wire.Get("/v1/questions", auth.Read, s.listQuestions),
 		wire.Get("/v1/requests/{handle}", auth.Read, s.getRequest),

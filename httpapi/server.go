@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -24,6 +22,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
 	"github.com/holdpoint/holdpoint/httpapi/v1/rules"
+	"github.com/holdpoint/holdpoint/httpapi/v1/streams"
 	"github.com/holdpoint/holdpoint/httpapi/v1/tokens"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
@@ -158,8 +157,6 @@ type Server struct {
 	inputWait    time.Duration
 	bodies       *wire.Bodies
 	streams      *stream.Hub
-	snapshots    singleflight.Group // of sessions, for streams
-	streamWrites time.Duration
 	maxRuleAgeMs int64
 	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
@@ -202,7 +199,6 @@ func New(options Options) *Server {
 		store: held, sealer: options.Sealer, claims: options.Claims,
 		bodies:       &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
 		inputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
-		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
 		webhooks:     options.Webhooks,
@@ -227,10 +223,11 @@ func New(options Options) *Server {
 	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion, oidc.StartPath, oidc.CallbackPath}}
 	router := newRouter()
+	streamWrites := cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout)
 	services := dialect.Services{
 		Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
 		PollInterval: server.calls.PollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
-		StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
+		StreamWriteTimeout: streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
 		MaxBodyBytes: server.bodies.MaxBytes, Router: innerCalls(router),
 	}
 	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes(
@@ -238,6 +235,7 @@ func New(options Options) *Server {
 		people.Routes(options.Notify, server.bodies),
 		rules.Routes(held, server.bodies, server.maxRuleAgeMs, readsAboutTimeout),
 		tokens.Routes(server.access, server.bodies, options.OIDC, server.streamPath),
+		streams.Routes(held, server.streams, streamWrites),
 		auditroutes.Routes(auditroutes.Sources{
 			Store: held, Bodies: server.bodies, Signing: options.Signing, Journal: options.Journal,
 			Checkpoints: options.Checkpoints, Redactor: options.Redactor,

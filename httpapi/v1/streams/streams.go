@@ -1,9 +1,12 @@
-package httpapi
+// Package streams serves the log of sessions and runs, in pages and as streams, and the stream of the inbox. It must
+// not know who caused an event.
+package streams
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -17,8 +20,29 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// LastEventIDHeader is the header with which a browser resumes a stream.
-const LastEventIDHeader = "Last-Event-ID"
+// handlers are the handlers of the routes.
+type handlers struct {
+	store        runs.Service
+	feeds        *stream.Hub
+	snapshots    singleflight.Group // of sessions, for streams
+	writeTimeout time.Duration
+}
+
+// Routes returns the routes. writeTimeout is how long a stream's reader may block before its connection is closed.
+func Routes(store runs.Service, feeds *stream.Hub, writeTimeout time.Duration) []wire.Route {
+	h := &handlers{store: store, feeds: feeds, writeTimeout: writeTimeout}
+	return []wire.Route{
+		wire.Get("/v1/sessions/{session_id}/events", auth.Read, h.listSessionEvents),
+		wire.Stream("/v1/sessions/{session_id}/stream", auth.Read, h.streamSession),
+		wire.Get("/v1/runs/{run_id}/events", auth.Read, h.listRunEvents),
+		wire.Get("/v1/runs/{run_id}/outputs", auth.Read, h.listOutputs),
+		wire.Stream("/v1/runs/{run_id}/stream", auth.Read, h.streamRun),
+		wire.Stream("/v1/stream", auth.Read, h.streamInbox),
+	}
+}
+
+// lastEventIDHeader is the header with which a browser resumes a stream.
+const lastEventIDHeader = "Last-Event-ID"
 
 // resumption is the event after which a stream resumes.
 type resumption struct {
@@ -32,7 +56,7 @@ type resumption struct {
 // browser from sending it.
 func resumptionOf(r *http.Request) (resumption, error) {
 	var from resumption
-	if at, ok := model.ParsePosition(r.Header.Get(LastEventIDHeader)); ok {
+	if at, ok := model.ParsePosition(r.Header.Get(lastEventIDHeader)); ok {
 		from = resumption{at: at, given: true}
 	}
 	if query := wire.Query(r); query.Has("cursor") {
@@ -50,7 +74,7 @@ func resumptionOf(r *http.Request) (resumption, error) {
 
 // gapAfter returns why a session's log cannot be continued after a position; "" when it can. The
 // position needs a mark, because the number alone does not identify the event.
-func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Position) (reason string, err error) {
+func (h *handlers) gapAfter(ctx context.Context, head *model.Session, at model.Position) (reason string, err error) {
 	switch {
 	case at.EventID > head.LastEventID:
 		return stream.GapAhead, nil
@@ -65,10 +89,10 @@ func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Pos
 		return "", nil
 	}
 	var next []model.Event
-	err = s.streams.OnOwnStack(ctx, func() (err error) {
+	err = h.feeds.OnOwnStack(ctx, func() (err error) {
 		// The next event contains the hash of this one. The first event is returned whatever its
 		// size.
-		next, _, err = s.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
+		next, _, err = h.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
 		return err
 	})
 	if err != nil {
@@ -80,7 +104,7 @@ func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Pos
 	return "", nil
 }
 
-func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) streamSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
 	if !refusal.ValidID(sessionID) {
 		return refusal.UnknownSession(wire.Shown(sessionID))
@@ -89,14 +113,14 @@ func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.serveStream(w, r, sessionID, func() (opening, stream.From, error) { return s.openSession(r.Context(), sessionID, wanted) })
+	return h.serveStream(w, r, sessionID, func() (opening, stream.From, error) { return h.openSession(r.Context(), sessionID, wanted) })
 }
 
 // serveStream answers with a stream of a session's feed. It calls open after it has joined the
 // feed, so that no event is missed between open's read and the feed. A later failure ends the
 // stream, and the reader resumes after its last id.
-func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, sessionID string, open func() (opening, stream.From, error)) error {
-	subscription, err := s.streams.Join(sessionID)
+func (h *handlers) serveStream(w http.ResponseWriter, r *http.Request, sessionID string, open func() (opening, stream.From, error)) error {
+	subscription, err := h.feeds.Join(sessionID)
 	if err != nil {
 		return err
 	}
@@ -105,7 +129,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, sessionID s
 	if err != nil {
 		return err
 	}
-	out := stream.Begin(w, "text/event-stream", s.streamWrites)
+	out := stream.Begin(w, "text/event-stream", h.writeTimeout)
 	if begin.write(out) == nil {
 		subscription.Follow(r.Context(), out, from)
 	}
@@ -121,29 +145,31 @@ type opening struct {
 
 // openSession returns the beginning of a session's stream and where it continues. The subscription
 // must already exist.
-func (s *Server) openSession(ctx context.Context, sessionID string, wanted resumption) (opening, stream.From, error) {
+func (h *handlers) openSession(ctx context.Context, sessionID string, wanted resumption) (opening, stream.From, error) {
 	var begin opening
 	if wanted.given {
 		var head *model.Session
-		err := s.streams.OnOwnStack(ctx, func() (err error) {
-			head, err = s.store.Reader(ctx).SessionHead(ctx, sessionID)
+		err := h.feeds.OnOwnStack(ctx, func() (err error) {
+			head, err = h.store.Reader(ctx).SessionHead(ctx, sessionID)
 			return err
 		})
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
-		begin.gap, err = s.gapAfter(ctx, head, wanted.at)
+		begin.gap, err = h.gapAfter(ctx, head, wanted.at)
 		if err != nil || begin.gap == "" {
 			return begin, stream.From{Cursor: wanted.at.EventID, Mark: wanted.at.Mark, Closed: head.EndedAtMs != 0, End: head.LastEventID}, err
 		}
 	}
 	var shared singleflight.Result
-	// All concurrent streams of the session share the snapshot.
-	if err := s.store.reaches(ctx, sessionID); err != nil {
-		return opening{}, stream.From{}, err
+	// All concurrent streams of the session share the snapshot, so check this caller's scope first.
+	if scope := runs.ScopeOf(auth.From(ctx)); scope.Bounded() {
+		if _, err := h.store.Reader(ctx).SessionHead(ctx, sessionID); err != nil {
+			return opening{}, stream.From{}, err
+		}
 	}
 	select {
-	case shared = <-s.snapshots.DoChan(sessionID, func() (any, error) { return s.snapshotOf(ctx, sessionID) }):
+	case shared = <-h.snapshots.DoChan(sessionID, func() (any, error) { return h.snapshotOf(ctx, sessionID) }):
 	case <-ctx.Done():
 		return opening{}, stream.From{}, ctx.Err()
 	}
@@ -166,7 +192,7 @@ type sessionSnapshot struct {
 
 // snapshotOf ignores the context's end and caller, because other streams wait for it as well. It
 // returns a panic as an error, because it runs in its own goroutine.
-func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *sessionSnapshot, err error) {
+func (h *handlers) snapshotOf(ctx context.Context, sessionID string) (snapshot *sessionSnapshot, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the snapshot of session %s panicked: %v", sessionID, cause)
@@ -174,8 +200,8 @@ func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *se
 	}()
 	snapshot = &sessionSnapshot{}
 	ctx = auth.With(context.WithoutCancel(ctx), nil)
-	err = s.streams.OnOwnStack(ctx, func() error {
-		record, err := s.store.Reader(ctx).Session(ctx, sessionID)
+	err = h.feeds.OnOwnStack(ctx, func() error {
+		record, err := h.store.Reader(ctx).Session(ctx, sessionID)
 		if err != nil {
 			return err
 		}
@@ -186,7 +212,7 @@ func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *se
 	return snapshot, err
 }
 
-func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) streamRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
 	if !refusal.ValidID(runID) {
 		return refusal.UnknownRun(wire.Shown(runID))
@@ -197,8 +223,8 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The first read only finds the feed to join. The snapshot is read after that.
 	var sessionID string
-	err = s.streams.OnOwnStack(r.Context(), func() error {
-		record, err := s.store.Reader(r.Context()).Run(r.Context(), runID)
+	err = h.feeds.OnOwnStack(r.Context(), func() error {
+		record, err := h.store.Reader(r.Context()).Run(r.Context(), runID)
 		if err == nil {
 			sessionID = record.Run.SessionID
 		}
@@ -207,9 +233,9 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.serveStream(w, r, sessionID, func() (begin opening, from stream.From, err error) {
-		err = s.streams.OnOwnStack(r.Context(), func() (err error) {
-			begin, from, err = s.openRun(r, runID, wanted)
+	return h.serveStream(w, r, sessionID, func() (begin opening, from stream.From, err error) {
+		err = h.feeds.OnOwnStack(r.Context(), func() (err error) {
+			begin, from, err = h.openRun(r, runID, wanted)
 			return err
 		})
 		return begin, from, err
@@ -218,26 +244,26 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 
 // openRun is openSession for one run. The ids are the session's, so a cursor is ahead only when the
 // session's log does not reach it.
-func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (opening, stream.From, error) {
-	record, err := s.store.Reader(r.Context()).Run(r.Context(), runID)
+func (h *handlers) openRun(r *http.Request, runID string, wanted resumption) (opening, stream.From, error) {
+	record, err := h.store.Reader(r.Context()).Run(r.Context(), runID)
 	if err != nil {
 		return opening{}, stream.From{}, err
 	}
 	run := &record.Run
-	newest, err := s.positionOf(r.Context(), run)
+	newest, err := h.positionOf(r.Context(), run)
 	if err != nil {
 		return opening{}, stream.From{}, err
 	}
 	from := stream.From{RunID: runID, Cursor: newest.EventID, Mark: newest.Mark, Closed: model.Terminal(run.Status), End: newest.EventID}
 	var begin opening
 	if wanted.given {
-		session, err := s.store.Reader(r.Context()).SessionHead(r.Context(), run.SessionID)
+		session, err := h.store.Reader(r.Context()).SessionHead(r.Context(), run.SessionID)
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
 		// Deleted events from before the run are not missed.
 		if wanted.at.EventID >= session.FirstKeptEventID-1 || run.FirstEventID < session.FirstKeptEventID {
-			begin.gap, err = s.gapAfter(r.Context(), session, wanted.at)
+			begin.gap, err = h.gapAfter(r.Context(), session, wanted.at)
 		}
 		if err != nil || begin.gap == "" {
 			from.Cursor, from.Mark = run.FirstEventID-1, ""
@@ -252,8 +278,8 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 }
 
 // positionOf returns the position of a run's newest event.
-func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position, error) {
-	events, _, err := s.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
+func (h *handlers) positionOf(ctx context.Context, run *model.Run) (model.Position, error) {
+	events, _, err := h.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
 	if err != nil || len(events) == 0 || events[0].EventID != run.LastEventID {
 		return model.Position{EventID: run.LastEventID}, err
 	}
@@ -262,7 +288,7 @@ func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position
 
 // streamInbox streams the open requests of all sessions. Events have no numbers across sessions, so
 // every stream begins with a snapshot, and only the cursor's form is checked.
-func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if err := (&paging.List{}).CheckFilters(wire.Query(r), ""); err != nil {
 		return err
 	}
@@ -273,7 +299,7 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	subscription, err := s.streams.JoinInbox(r.Context())
+	subscription, err := h.feeds.JoinInbox(r.Context())
 	if err != nil {
 		return err
 	}
@@ -281,7 +307,7 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if err := subscription.Open(r.Context()); err != nil {
 		return err
 	}
-	out := stream.Begin(w, "text/event-stream", s.streamWrites)
+	out := stream.Begin(w, "text/event-stream", h.writeTimeout)
 	if (&opening{}).write(out) == nil {
 		subscription.Follow(r.Context(), out, wire.ActorName(r), summary)
 	}

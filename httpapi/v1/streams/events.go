@@ -1,4 +1,4 @@
-package httpapi
+package streams
 
 import (
 	"context"
@@ -27,52 +27,52 @@ func eventRange(query url.Values) (after model.Position, limit int, err error) {
 	return after, limit, nil
 }
 
-func (s *Server) listSessionEvents(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) listSessionEvents(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
 	if !refusal.ValidID(sessionID) {
 		return refusal.UnknownSession(wire.Shown(sessionID))
 	}
-	return s.listEvents(w, r, runs.EventQuery{SessionID: sessionID})
+	return h.listEvents(w, r, runs.EventQuery{SessionID: sessionID})
 }
 
-func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
 	if !refusal.ValidID(runID) {
 		return refusal.UnknownRun(wire.Shown(runID))
 	}
-	return s.listEvents(w, r, runs.EventQuery{RunID: runID})
+	return h.listEvents(w, r, runs.EventQuery{RunID: runID})
 }
 
 // eventsWithin reads the events of one page.
-func (s *Server) eventsWithin(r *http.Request, q runs.EventQuery) (events []model.Event, more bool, err error) {
+func (h *handlers) eventsWithin(r *http.Request, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	after, limit, err := eventRange(wire.Query(r))
 	if err != nil {
 		return nil, false, err
 	}
 	if after.Mark != "" {
-		if err := s.requireJoins(r.Context(), q, after); err != nil {
+		if err := h.requireJoins(r.Context(), q, after); err != nil {
 			return nil, false, err
 		}
 	}
 	q.After, q.Limit, q.MaxBytes = after.EventID, limit, api.MaxReplyBytes
-	return s.store.Reader(r.Context()).EventsWithin(r.Context(), q)
+	return h.store.Reader(r.Context()).EventsWithin(r.Context(), q)
 }
 
 // requireJoins returns event_cursor_reset unless the log continues after the event of a stream
 // frame's id, which identifies the event more exactly than its number.
-func (s *Server) requireJoins(ctx context.Context, q runs.EventQuery, after model.Position) error {
+func (h *handlers) requireJoins(ctx context.Context, q runs.EventQuery, after model.Position) error {
 	if q.RunID != "" {
-		record, err := s.store.Reader(ctx).Run(ctx, q.RunID)
+		record, err := h.store.Reader(ctx).Run(ctx, q.RunID)
 		if err != nil {
 			return err
 		}
 		q.SessionID = record.Run.SessionID
 	}
-	head, err := s.store.Reader(ctx).SessionHead(ctx, q.SessionID)
+	head, err := h.store.Reader(ctx).SessionHead(ctx, q.SessionID)
 	if err != nil {
 		return err
 	}
-	gap, err := s.gapAfter(ctx, head, after)
+	gap, err := h.gapAfter(ctx, head, after)
 	if gap != "" {
 		return refusal.EventsReset(after.EventID, head.LastEventID, max(head.FirstKeptEventID, 1))
 	}
@@ -80,8 +80,8 @@ func (s *Server) requireJoins(ctx context.Context, q runs.EventQuery, after mode
 }
 
 // listEvents answers with events. A page that ends before the newest event names the next page.
-func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, q runs.EventQuery) error {
-	events, more, err := s.eventsWithin(r, q)
+func (h *handlers) listEvents(w http.ResponseWriter, r *http.Request, q runs.EventQuery) error {
+	events, more, err := h.eventsWithin(r, q)
 	if err != nil {
 		return err
 	}
@@ -98,12 +98,12 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, q runs.Event
 }
 
 // listOutputs answers with a run's output records, oldest first.
-func (s *Server) listOutputs(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) listOutputs(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
 	if !refusal.ValidID(runID) {
 		return refusal.UnknownRun(wire.Shown(runID))
 	}
-	events, more, err := s.eventsWithin(r, runs.EventQuery{RunID: runID, Outputs: true})
+	events, more, err := h.eventsWithin(r, runs.EventQuery{RunID: runID, Outputs: true})
 	if err != nil {
 		return err
 	}
