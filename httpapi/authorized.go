@@ -156,11 +156,3 @@ func (s authorized) reaches(ctx context.Context, sessionID string) error {
 	_, err := s.Reader(ctx).SessionHead(ctx, sessionID)
 	return err
 }
-
-// asking is the store of [runs.Ask]. The caller's permission is checked with the command, and the
-// parent was checked when the session was created. Both may be outside of the scope of a caller
-// that holds a run there.
-type asking struct {
-	runs.Door
-	runs.Reader
-}

@@ -103,25 +103,3 @@ func (s *Server) requesterExcluded(r *http.Request, request *model.Request) (*ap
 	}
 	return nil, nil // settled meanwhile, and its run is gone
 }
-
-// listWorkers shows which workers hold which runs.
-func (s *Server) listWorkers(w http.ResponseWriter, r *http.Request) error {
-	leased, nowMs, err := s.store.Reader(r.Context()).LeasedRuns(r.Context(), api.MaxLeasesShown+1)
-	if err != nil {
-		return err
-	}
-	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: len(leased) > api.MaxLeasesShown}
-	for i := range leased[:min(len(leased), api.MaxLeasesShown)] {
-		run := &leased[i]
-		last := len(view.Workers) - 1
-		if last < 0 || view.Workers[last].WorkerID != run.WorkerID {
-			view.Workers = append(view.Workers, api.WorkerView{WorkerID: run.WorkerID})
-			last++
-		}
-		view.Workers[last].Leases = append(view.Workers[last].Leases, api.HeldLease{
-			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Status: run.Status, Attempt: run.Attempt, HolderPrincipal: run.HolderPrincipal,
-			StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
-		})
-	}
-	return wire.Respond(w, r, http.StatusOK, view)
-}

@@ -44,7 +44,7 @@ func (s *Server) CreateFromIntake(ctx context.Context, key string, body api.JSON
 	if err != nil {
 		return err
 	}
-	command.Key, command.ReviewRequestIDs = key, s.toReview(command.Suspend)
+	command.Key, command.ReviewRequestIDs = key, s.calls.ToReview(command.Suspend)
 	_, err = s.store.Do(auth.With(ctx, auth.Local()), command)
 	switch code := refusal.CodeOf(err); {
 	case code == "":

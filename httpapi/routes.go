@@ -32,16 +32,10 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Post("/v1/sessions/{session_id}/approval-runs", auth.Decide, s.onActiveRun(s.resolveApprovals)),
 		wire.Get("/v1/sessions/{session_id}/questions", auth.Read, s.listQuestions),
 		wire.Post("/v1/sessions/{session_id}/questions", auth.Decide, s.inSession(s.answerQuestion)),
-		// Reading the mailbox leases the returned messages.
-		wire.GetOnly("/v1/sessions/{session_id}/mailbox", auth.Work, s.readMailbox),
-		wire.Get("/v1/sessions/{session_id}/mailbox/dead-letter", auth.Administer, s.readDeadLetters),
-		wire.Post("/v1/sessions/{session_id}/mailbox/{message_id}/ack", auth.Work, s.acknowledgeMessage),
-		wire.Post("/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", auth.Administer, s.replayMessage),
 		wire.Post("/v1/sessions/{session_id}/effects/{effect_id}/retry", auth.Administer, s.retryEffect),
 
 		wire.Post("/v1/runs", auth.Work, s.createRun),
 		wire.Get("/v1/runs", auth.Read, s.listRuns),
-		wire.Post("/v1/runs/claim", auth.Work, s.claimRuns),
 		wire.Get("/v1/runs/{run_id}", auth.Read, s.getRun),
 		wire.Get("/v1/runs/{run_id}/explain", auth.Read, s.explainRun),
 		wire.Post("/v1/runs/{run_id}/cancel", auth.Cancel, s.cancelRun),
@@ -50,18 +44,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Post("/v1/runs/{run_id}/questions", auth.Decide, s.onRun(s.answerQuestion)),
 		wire.Post("/v1/runs/{run_id}/questions/{request_id}/cancel", auth.Cancel, s.cancelQuestion),
 
-		wire.Post("/v1/runs/{run_id}/claim", auth.Work, s.claimRun),
-		wire.Post("/v1/runs/{run_id}/heartbeat", auth.Work, s.heartbeat),
-		wire.Post("/v1/runs/{run_id}/suspend", auth.Work, s.suspend),
-		wire.Get("/v1/runs/{run_id}/resume", auth.Work, s.awaitResume),
-		wire.Post("/v1/runs/{run_id}/requests/{request_id}/withdraw", auth.Work, onLease(s, bodyRequired, withdraw)),
-		wire.Post("/v1/runs/{run_id}/clarifications", auth.Work, s.askParent),
-		wire.Post("/v1/runs/{run_id}/events", auth.Work, s.appendEvents),
-		wire.Post("/v1/runs/{run_id}/complete", auth.Work, onLease(s, bodyRequired, complete)),
-		wire.Post("/v1/runs/{run_id}/fail", auth.Work, onLease(s, bodyRequired, fail)),
-		wire.Post("/v1/runs/{run_id}/release", auth.Work, onLease(s, bodyOptional, release)),
-
-		wire.Post("/v1/grants/redeem", auth.Work, s.redeemGrant),
 		// Each call over the connection is checked as a call of its own route.
 		wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
 
@@ -71,7 +53,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Get("/v1/requests/{handle}/explain", auth.Read, s.explainRequest),
 		wire.Put("/v1/requests/{handle}/acknowledgement", auth.Decide, s.acknowledgeRequest),
 		wire.Get("/v1/decisions", auth.Read, s.listDecisions),
-		wire.Get("/v1/workers", auth.Read, s.listWorkers),
 		wire.Get("/v1/effects", auth.Read, s.listEffects),
 
 		wire.Get(pathLive, auth.Public, s.live),

@@ -38,7 +38,7 @@ func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command 
 		return runs.Reply{}, err
 	}
 	command.Key, command.Caller = key, actor.Name
-	command.ReviewRequestIDs = s.toReview(command.Suspend)
+	command.ReviewRequestIDs = s.calls.ToReview(command.Suspend)
 	return s.store.Do(r.Context(), command)
 }
 
@@ -117,8 +117,8 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 		first := record.FirstClaimOf(workerID)
 		claim = &first
 	}
-	handed := []api.Claim{*claim}
-	if err := s.handOver(r.Context(), handed...); err != nil {
+	handed := *claim
+	if err := s.handOver(r.Context(), &handed); err != nil {
 		return err
 	}
 	wire.MarkReplayed(w, reply.Replayed)
@@ -126,7 +126,7 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 	if status == http.StatusAccepted {
 		wire.Locate(w, "/v1/runs/", claim.Run.RunID)
 	}
-	return wire.Respond(w, r, status, handed[0])
+	return wire.Respond(w, r, status, handed)
 }
 
 // acceptedStatus returns 202 for a new run, including a repeated call with its key, and 200 when

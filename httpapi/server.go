@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -24,6 +25,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/rules"
 	"github.com/holdpoint/holdpoint/httpapi/v1/streams"
 	"github.com/holdpoint/holdpoint/httpapi/v1/tokens"
+	"github.com/holdpoint/holdpoint/httpapi/v1/work"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -154,18 +156,16 @@ type Server struct {
 	store        authorized
 	calls        *kit.Calls
 	claims       *claims.Dispatcher
+	handOver     func(context.Context, *api.Claim) error
 	inputWait    time.Duration
 	bodies       *wire.Bodies
 	streams      *stream.Hub
 	maxRuleAgeMs int64
-	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
 	about        about
-	grants       grants
 	webhooks     *hooks.Service
 	notify       *notify.Service // nil for none
-	sealer       runs.Sealer
-	faces        []wire.Face // /v1 first
+	faces        []wire.Face     // /v1 first
 	handler      http.Handler
 
 	draining    context.Context
@@ -196,11 +196,10 @@ func New(options Options) *Server {
 		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
 	}
 	server := &Server{
-		store: held, sealer: options.Sealer, claims: options.Claims,
+		store: held, claims: options.Claims,
 		bodies:       &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
 		inputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
-		reviewed:     options.Reviewed,
 		webhooks:     options.Webhooks,
 		notify:       options.Notify,
 		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
@@ -211,12 +210,16 @@ func New(options Options) *Server {
 	}
 	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.bodies.MaxBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by this process's clock
 	server.calls = &kit.Calls{
-		Store: held, Bodies: server.bodies, Watches: options.Hub, Draining: draining,
+		Store: held, Bodies: server.bodies, Watches: options.Hub, Draining: draining, Reviewed: options.Reviewed,
 		PollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
 		MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
 	}
-	server.grants = grants{options.Signing, GrantIssuer(options.Issuer)}
 	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
+	workers := work.New(work.Options{
+		Calls: server.calls, Claims: options.Claims, Sealer: options.Sealer, Signing: options.Signing,
+		Issuer: GrantIssuer(options.Issuer), Unscoped: options.Store, Logger: logger,
+	})
+	server.handOver = workers.HandOver
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.calls.PollInterval, KeepAlive: options.KeepAlive,
@@ -236,6 +239,7 @@ func New(options Options) *Server {
 		rules.Routes(held, server.bodies, server.maxRuleAgeMs, readsAboutTimeout),
 		tokens.Routes(server.access, server.bodies, options.OIDC, server.streamPath),
 		streams.Routes(held, server.streams, streamWrites),
+		workers.Routes(),
 		auditroutes.Routes(auditroutes.Sources{
 			Store: held, Bodies: server.bodies, Signing: options.Signing, Journal: options.Journal,
 			Checkpoints: options.Checkpoints, Redactor: options.Redactor,
@@ -308,3 +312,11 @@ func (s *Server) BacklogUse() wire.Waiting { return s.store.backlog.Use() }
 // requests continue, so http.Server.Shutdown finishes soon after. Pass it to RegisterOnShutdown. A
 // second call has no effect.
 func (s *Server) Drain() { s.drain() }
+
+// defaultIssuer is the "iss" of grants without an external URL.
+const defaultIssuer = "holdpoint"
+
+// GrantIssuer returns the "iss" of grants for an external URL.
+func GrantIssuer(externalURL string) string {
+	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -21,4 +22,6 @@ type Calls struct {
 	Draining context.Context //nolint:containedctx // it lives as long as the service
 	// PollInterval is how often held replies poll without a notice, MaxWait the longest time that one is held.
 	PollInterval, MaxWait time.Duration
+	// Reviewed reports whether a new approval is posted to the review hook; nil if none is.
+	Reviewed func(*api.ApprovalRequest) bool
 }

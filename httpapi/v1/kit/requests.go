@@ -123,3 +123,17 @@ func OptionalNumber(given *int64) int64 {
 	}
 	return *given
 }
+
+// ToReview returns the approvals of a suspension that are posted to the review hook.
+func (c *Calls) ToReview(suspension *api.Suspension) []string {
+	if c.Reviewed == nil || suspension == nil {
+		return nil
+	}
+	var ids []string
+	for i := range suspension.Approvals {
+		if c.Reviewed(&suspension.Approvals[i]) {
+			ids = append(ids, suspension.Approvals[i].ID)
+		}
+	}
+	return ids
+}

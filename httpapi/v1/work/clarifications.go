@@ -1,4 +1,4 @@
-package httpapi
+package work
 
 import (
 	"net/http"
@@ -12,10 +12,10 @@ import (
 
 // askParent asks the parent's session for a child's run, and answers once the question is open
 // there.
-func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) askParent(w http.ResponseWriter, r *http.Request) error {
 	var body api.AskParentBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.AskClarification{
@@ -36,15 +36,15 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	if err := kit.CheckRunID(r.Context(), command.RunID, command); err != nil {
 		return err
 	}
-	asked, err := runs.Ask(r.Context(), asking{s.store, s.store.store}, command)
+	asked, err := runs.Ask(r.Context(), asking{h.Store, h.unscoped}, command)
 	if err != nil {
 		return err
 	}
-	clarification, err := s.calls.RunOf(r.Context(), &runs.Reply{Run: asked.Clarification}, "")
+	clarification, err := h.RunOf(r.Context(), &runs.Reply{Run: asked.Clarification}, "")
 	if err != nil {
 		return err
 	}
-	run, err := s.calls.RunOf(r.Context(), &runs.Reply{Run: asked.Run}, "")
+	run, err := h.RunOf(r.Context(), &runs.Reply{Run: asked.Run}, "")
 	if err != nil {
 		return err
 	}
@@ -54,4 +54,12 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusOK
 	}
 	return wire.Respond(w, r, status, api.AskParentReply{Clarification: clarification.View(), Run: run.View()})
+}
+
+// asking is the store of [runs.Ask]. The caller's permission is checked with the command, and the
+// parent was checked when the session was created. Both may be outside of the scope of a caller
+// that holds a run there.
+type asking struct {
+	runs.Door
+	runs.Reader
 }

@@ -1,7 +1,6 @@
-package httpapi
+package work
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -18,9 +17,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
-
-// defaultIssuer is the "iss" of grants without an external URL.
-const defaultIssuer = "holdpoint"
 
 // grants sign grants and answers, and verify grants. Without keys, nothing is signed and no grant is valid.
 type grants struct {
@@ -103,10 +99,10 @@ func (g *grants) jws(purpose string, claims any) (string, error) {
 }
 
 // redeemGrant records that the lease's holder is about to run the approved call.
-func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	var body api.RedeemGrantBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	digest := document.WholeDigest(body.InputDigest)
@@ -120,7 +116,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	claims, err := s.grants.verify(r, body.Grant)
+	claims, err := h.grants.verify(r, body.Grant)
 	if err != nil {
 		return err
 	}
@@ -131,7 +127,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return errInvalidGrant("it has no fence")
 	}
-	reply, err := s.calls.DoOnRun(r, claims.Sub, &runs.RedeemGrant{
+	reply, err := h.DoOnRun(r, claims.Sub, &runs.RedeemGrant{
 		RunID: claims.Sub, RequestID: claims.RequestID, JTI: claims.JTI, Fence: fence, IdempotencyKey: key,
 		WithoutLease: claims.Callback, ExpiresAtMs: claims.Exp * 1000,
 	})
@@ -166,9 +162,4 @@ func (g *grants) verify(r *http.Request, text string) (*api.GrantClaims, error) 
 
 func errInvalidGrant(why string) error {
 	return refusal.New(api.CodeInvalidGrant, "it is not a grant of this service: %s", wire.Shown(why))
-}
-
-// GrantIssuer returns the "iss" of grants for an external URL.
-func GrantIssuer(externalURL string) string {
-	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
 }

@@ -1,4 +1,4 @@
-package httpapi
+package work
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 // awaitResume returns decisions to an attached worker (docs/spec/v1.md#attached-waiting). With a
 // preferred wait the call is held until a request was settled after the worker's cursor, nothing is
 // open any more, or the run was cancelled or interrupted.
-func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	query := wire.Query(r)
 	fence, ok := wire.Decimal(query.Get("fence"))
 	if !ok {
@@ -32,18 +32,18 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 			return refusal.New(api.CodeInvalidEventCursor, "after must be 0 or the after of an earlier reply")
 		}
 	}
-	record, err := s.calls.Run(r.Context(), wire.PathID(r, "run_id"))
+	record, err := h.Run(r.Context(), wire.PathID(r, "run_id"))
 	if err != nil {
 		return err
 	}
-	wait := s.calls.PreferredWait(w, r)
-	changes := s.calls.Watches.Session(record.Run.SessionID)
+	wait := h.PreferredWait(w, r)
+	changes := h.Watches.Session(record.Run.SessionID)
 	defer changes.Close()
 
 	var settled api.Settled
 	// A read that fails because the wait is over must keep the previous result.
 	read := func(ctx context.Context) (bool, error) {
-		current, done, err := s.settledAfter(ctx, record.Run.RunID, fence, after)
+		current, done, err := h.settledAfter(ctx, record.Run.RunID, fence, after)
 		if err == nil {
 			settled = current
 		}
@@ -51,7 +51,7 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	}
 	done, err := read(r.Context())
 	if err == nil && !done && wait > 0 {
-		err = s.calls.Hold(r.Context(), changes, wait, read)
+		err = h.Hold(r.Context(), changes, wait, read)
 	}
 	if err != nil {
 		return err
@@ -64,19 +64,19 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 // not counted as open, so a reply never says that nothing is open while a decision is missing.
 // Clarifications that the run does not wait for go to the mailbox. They are neither shown nor
 // counted, though they have a number like every decision.
-func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
-	record, err := s.store.Reader(ctx).Run(ctx, runID)
+func (h *Handlers) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
+	record, err := h.Store.Reader(ctx).Run(ctx, runID)
 	if err != nil {
 		return api.Settled{}, false, err
 	}
-	run, requests, err := s.store.Reader(ctx).SettledAfter(ctx, runID, after)
+	run, requests, err := h.Store.Reader(ctx).SettledAfter(ctx, runID, after)
 	if err != nil {
 		return api.Settled{}, false, err
 	}
 	if err := cmp.Or(runs.CheckHolder(run, fence, auth.From(ctx)), mayResume(run, fence)); err != nil {
 		return api.Settled{}, false, err
 	}
-	if requests, err = runs.OpenRequests(s.sealer, run, requests); err != nil {
+	if requests, err = runs.OpenRequests(h.sealer, run, requests); err != nil {
 		return api.Settled{}, false, err
 	}
 	linkSettled(ctx, requests)
@@ -91,7 +91,7 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 		if !awaited(&requests[i]) {
 			continue
 		}
-		shown, err := s.settledDocument(run, &requests[i])
+		shown, err := h.settledDocument(run, &requests[i])
 		if err != nil {
 			return api.Settled{}, false, err
 		}
@@ -106,16 +106,16 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 }
 
 // settledDocument returns a settled request for the lease's holder.
-func (s *Server) settledDocument(run *model.Run, request *model.Request) (api.JSON, error) {
+func (h *Handlers) settledDocument(run *model.Run, request *model.Request) (api.JSON, error) {
 	if request.Kind != model.KindApproval {
 		settled := request.SettledQuestion()
-		if err := s.grants.signAnswer(&settled, leaseOf(run)); err != nil {
+		if err := h.grants.signAnswer(&settled, leaseOf(run)); err != nil {
 			return nil, err
 		}
 		return document.Encode(settled), nil
 	}
 	settled := request.SettledApproval(run.LeaseExpiresAtMs)
-	if err := s.grants.signApproval(&settled, leaseOf(run)); err != nil {
+	if err := h.grants.signApproval(&settled, leaseOf(run)); err != nil {
 		return nil, err
 	}
 	return document.Encode(settled), nil

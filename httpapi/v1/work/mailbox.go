@@ -1,4 +1,4 @@
-package httpapi
+package work
 
 import (
 	"net/http"
@@ -10,20 +10,20 @@ import (
 )
 
 // readMailbox leases the available messages and shows them.
-func (s *Server) readMailbox(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) readMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err := checkSite(r); err != nil {
 		return err
 	}
-	return s.respondMessages(w, r, false)
+	return h.respondMessages(w, r, false)
 }
 
-func (s *Server) readDeadLetters(w http.ResponseWriter, r *http.Request) error {
-	return s.respondMessages(w, r, true)
+func (h *Handlers) readDeadLetters(w http.ResponseWriter, r *http.Request) error {
+	return h.respondMessages(w, r, true)
 }
 
-func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLetters bool) error {
+func (h *Handlers) respondMessages(w http.ResponseWriter, r *http.Request, deadLetters bool) error {
 	sessionID := wire.PathID(r, "session_id")
-	reply, err := s.calls.DoInSession(r, sessionID, &runs.ReadMailbox{SessionID: sessionID, DeadLetters: deadLetters})
+	reply, err := h.DoInSession(r, sessionID, &runs.ReadMailbox{SessionID: sessionID, DeadLetters: deadLetters})
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,18 @@ func checkSite(r *http.Request) error {
 	return nil
 }
 
-func (s *Server) acknowledgeMessage(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) acknowledgeMessage(w http.ResponseWriter, r *http.Request) error {
 	sessionID, messageID := wire.PathID(r, "session_id"), wire.PathID(r, "message_id")
 	command := &runs.AcknowledgeMessage{SessionID: sessionID, MessageID: messageID}
-	if _, err := s.doOnMessage(w, r, sessionID, messageID, command); err != nil {
+	if _, err := h.doOnMessage(w, r, sessionID, messageID, command); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, api.AcknowledgedReply{Acknowledged: true, MessageID: messageID})
 }
 
-func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) replayMessage(w http.ResponseWriter, r *http.Request) error {
 	sessionID, messageID := wire.PathID(r, "session_id"), wire.PathID(r, "message_id")
-	reply, err := s.doOnMessage(w, r, sessionID, messageID, &runs.ReplayMessage{SessionID: sessionID, MessageID: messageID})
+	reply, err := h.doOnMessage(w, r, sessionID, messageID, &runs.ReplayMessage{SessionID: sessionID, MessageID: messageID})
 	if err != nil {
 		return err
 	}
@@ -67,15 +67,15 @@ func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
 
 // doOnMessage sends a command about one message to the store. The body may be absent and is not
 // read.
-func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
-	if err := s.bodies.DecodeNothing(w, r); err != nil {
+func (h *Handlers) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
+	if err := h.Bodies.DecodeNothing(w, r); err != nil {
 		return runs.Reply{}, err
 	}
 	if !refusal.ValidID(messageID) {
-		if _, err := s.calls.Session(r.Context(), sessionID); err != nil {
+		if _, err := h.Session(r.Context(), sessionID); err != nil {
 			return runs.Reply{}, err
 		}
 		return runs.Reply{}, refusal.New(api.CodeMessageNotFound, "unknown message %s in session %s", wire.Shown(messageID), sessionID)
 	}
-	return s.calls.DoInSession(r, sessionID, command)
+	return h.DoInSession(r, sessionID, command)
 }

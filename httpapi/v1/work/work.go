@@ -1,4 +1,4 @@
-package httpapi
+package work
 
 import (
 	"context"
@@ -27,12 +27,12 @@ const (
 )
 
 // doOnLease reads a body of a lease's holder and sends its command to the store.
-func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, presence bodyPresence, call leaseCall[Body]) (runs.Reply, error) {
+func doOnLease[Body any](h *Handlers, w http.ResponseWriter, r *http.Request, presence bodyPresence, call leaseCall[Body]) (runs.Reply, error) {
 	var body Body
 	var faults refusal.Faults
-	decode := s.bodies.Decode
+	decode := h.Bodies.Decode
 	if presence == bodyOptional {
-		decode = s.bodies.DecodeOptional
+		decode = h.Bodies.DecodeOptional
 	}
 	if err := decode(w, r, &body, &faults); err != nil {
 		return runs.Reply{}, err
@@ -42,18 +42,18 @@ func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, pres
 	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
-	return s.calls.DoOnRun(r, runID, command)
+	return h.DoOnRun(r, runID, command)
 }
 
 // onLease handles a call of a lease's holder and answers 200 with the run.
-func onLease[Body any](s *Server, presence bodyPresence, call leaseCall[Body]) wire.HandlerFunc {
+func onLease[Body any](h *Handlers, presence bodyPresence, call leaseCall[Body]) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		reply, err := doOnLease(s, w, r, presence, call)
+		reply, err := doOnLease(h, w, r, presence, call)
 		if err != nil {
 			return err
 		}
 		wire.MarkReplayed(w, reply.Existing)
-		return s.calls.RespondRun(w, r, http.StatusOK, &reply, wire.PathID(r, "run_id"))
+		return h.RespondRun(w, r, http.StatusOK, &reply, wire.PathID(r, "run_id"))
 	}
 }
 
@@ -92,18 +92,18 @@ func heartbeat(_ *http.Request, runID string, body *api.HeartbeatBody, faults *r
 	}
 }
 
-func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) error {
-	reply, err := doOnLease(s, w, r, bodyRequired, heartbeat)
+func (h *Handlers) heartbeat(w http.ResponseWriter, r *http.Request) error {
+	reply, err := doOnLease(h, w, r, bodyRequired, heartbeat)
 	if err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, api.HeartbeatReply{ExpiresAtMs: reply.LeaseExpiresAtMs, CancelRequested: reply.CancelRequested})
 }
 
-func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) appendEvents(w http.ResponseWriter, r *http.Request) error {
 	var body api.AppendEventsBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.AppendEvents{RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Events: body.Events}
@@ -114,7 +114,7 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 	if command.IdempotencyKey, _, err = kit.Credentials(r, body.IdempotencyKey, command); err != nil {
 		return err
 	}
-	reply, err := s.calls.DoOnRun(r, command.RunID, command)
+	reply, err := h.DoOnRun(r, command.RunID, command)
 	if err != nil {
 		return err
 	}
@@ -122,26 +122,12 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusAccepted, api.AppendEventsReply{LastEventID: strconv.FormatInt(reply.LastEventID, 10)})
 }
 
-// toReview returns the approvals of a suspension that are posted to the review hook.
-func (s *Server) toReview(suspension *api.Suspension) []string {
-	if s.reviewed == nil || suspension == nil {
-		return nil
-	}
-	var ids []string
-	for i := range suspension.Approvals {
-		if s.reviewed(&suspension.Approvals[i]) {
-			ids = append(ids, suspension.Approvals[i].ID)
-		}
-	}
-	return ids
-}
-
 // suspend raises requests. An idempotency key can replace the suspension id that a worker may
 // choose: the same key on the same run is the same suspension.
-func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 	var body api.SuspendBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.Suspend{RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Suspension: body.Suspension}
@@ -156,15 +142,15 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	if byKey {
 		command.SuspensionID = kit.IDFromKey(runs.PrefixSuspension, command.RunID, key)
 	}
-	command.ReviewRequestIDs = s.toReview(&command.Suspension)
-	reply, err := s.calls.DoOnRun(r, command.RunID, command)
-	if kit.KeyReused(byKey, err) && s.hasSuspension(r.Context(), command.RunID, command.SuspensionID) {
+	command.ReviewRequestIDs = h.ToReview(&command.Suspension)
+	reply, err := h.DoOnRun(r, command.RunID, command)
+	if kit.KeyReused(byKey, err) && h.hasSuspension(r.Context(), command.RunID, command.SuspensionID) {
 		return kit.ErrKeyReused()
 	}
 	if err != nil {
 		return err
 	}
-	record, err := s.calls.RunOf(r.Context(), &reply, command.RunID)
+	record, err := h.RunOf(r.Context(), &reply, command.RunID)
 	if err != nil {
 		return err
 	}
@@ -173,10 +159,10 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	// When rules settled every request of the call, the worker keeps its lease. A run that a
 	// person's decision resumed is claimable by any worker.
 	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence && !openIn(record, command.SuspensionID) {
-		if answer.Resume, err = s.openResume(record); err != nil {
+		if answer.Resume, err = h.openResume(record); err != nil {
 			return err
 		}
-		if err := s.grants.sign(answer.Resume, leaseOf(&record.Run)); err != nil {
+		if err := h.grants.sign(answer.Resume, leaseOf(&record.Run)); err != nil {
 			return err
 		}
 	}
@@ -193,8 +179,8 @@ func openIn(record *model.RunRecord, suspensionID string) bool {
 // hasSuspension reports whether a run has a request of the suspension. It distinguishes the two
 // reasons of an id_conflict when the suspension's id was derived from a key: the key was used
 // before, or a request id was.
-func (s *Server) hasSuspension(ctx context.Context, runID, suspensionID string) bool {
-	record, err := s.store.Reader(ctx).Run(ctx, runID)
+func (h *Handlers) hasSuspension(ctx context.Context, runID, suspensionID string) bool {
+	record, err := h.Store.Reader(ctx).Run(ctx, runID)
 	return err == nil && slices.ContainsFunc(record.Requests, func(request model.Request) bool {
 		return request.SuspensionID == suspensionID
 	})

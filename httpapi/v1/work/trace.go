@@ -1,4 +1,4 @@
-package httpapi
+package work
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package httpapi
+package work
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 
 // claimRuns claims runs for a worker. While there are none it holds the call, as long as the worker
 // wants and the server does not drain.
-func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	var body api.ClaimRunsBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	request := claims.Request{
 		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(kit.OptionalNumber(body.MaxRuns)),
-		LeaseMs: kit.OptionalNumber(body.LeaseMs), Wait: s.claimWait(body.WaitMs),
-		Scope: scopeOf(r.Context()), Named: isAgent(r.Context()),
+		LeaseMs: kit.OptionalNumber(body.LeaseMs), Wait: h.claimWait(body.WaitMs),
+		Scope: runs.ScopeOf(auth.From(r.Context())), Named: isAgent(r.Context()),
 	}
 	if len(faults.List) > 0 {
 		faults.AddBeside(request.Faults()...)
@@ -39,12 +39,12 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.draining, cancel)()
-	claimed, err := s.claims.Claim(ctx, request)
+	defer context.AfterFunc(h.Draining, cancel)()
+	claimed, err := h.claims.Claim(ctx, request)
 	if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() == nil) {
 		return err
 	}
-	if claimed, err = s.handOverEach(r.Context(), claimed); err != nil {
+	if claimed, err = h.handOverEach(r.Context(), claimed); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, api.ClaimsReply{Claims: claimed})
@@ -58,17 +58,17 @@ func isAgent(ctx context.Context) bool {
 
 // claimWait returns a wait_ms as a duration, at most the longest hold of this server. An invalid
 // value stays invalid, without an overflow.
-func (s *Server) claimWait(waitMs int64) time.Duration {
+func (h *Handlers) claimWait(waitMs int64) time.Duration {
 	if waitMs < 0 || waitMs > api.MaxWaitMs {
 		return -1
 	}
-	return min(time.Duration(waitMs)*time.Millisecond, s.calls.MaxWait)
+	return min(time.Duration(waitMs)*time.Millisecond, h.MaxWait)
 }
 
-func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
+func (h *Handlers) claimRun(w http.ResponseWriter, r *http.Request) error {
 	var body api.ClaimRunBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	runID, leaseMs := wire.PathID(r, "run_id"), kit.OptionalNumber(body.LeaseMs)
@@ -78,13 +78,35 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err := kit.CheckRunID(r.Context(), runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
-	claim, err := s.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, scopeOf(r.Context()))
+	claim, err := h.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, runs.ScopeOf(auth.From(r.Context())))
 	if err != nil {
 		return err
 	}
-	handed, err := s.handOverEach(r.Context(), []api.Claim{claim})
+	handed, err := h.handOverEach(r.Context(), []api.Claim{claim})
 	if err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, handed[0])
+}
+
+// listWorkers shows which workers hold which runs.
+func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
+	leased, nowMs, err := h.Store.Reader(r.Context()).LeasedRuns(r.Context(), api.MaxLeasesShown+1)
+	if err != nil {
+		return err
+	}
+	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: len(leased) > api.MaxLeasesShown}
+	for i := range leased[:min(len(leased), api.MaxLeasesShown)] {
+		run := &leased[i]
+		last := len(view.Workers) - 1
+		if last < 0 || view.Workers[last].WorkerID != run.WorkerID {
+			view.Workers = append(view.Workers, api.WorkerView{WorkerID: run.WorkerID})
+			last++
+		}
+		view.Workers[last].Leases = append(view.Workers[last].Leases, api.HeldLease{
+			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Status: run.Status, Attempt: run.Attempt, HolderPrincipal: run.HolderPrincipal,
+			StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
+		})
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
 }

@@ -1,0 +1,81 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// HandOver puts sensitive values in clear, complete grants, and signed answers into a worker's claim. Everywhere
+// else they stay masked. A claim with sensitive values is read again; it stays masked when its run
+// has another fence by then, or is over.
+func (h *Handlers) HandOver(ctx context.Context, claim *api.Claim) error {
+	if claim.Resume == nil {
+		return nil
+	}
+	linkResume(ctx, claim.Resume)
+	if hasSecrets(claim.Resume) {
+		record, err := h.Store.Reader(ctx).Run(ctx, claim.Run.RunID)
+		if err != nil {
+			return err
+		}
+		if model.FenceText(record.Run.Fence) != claim.Lease.Fence {
+			return nil
+		}
+		if claim.Resume, err = h.openResume(record); err != nil {
+			return err
+		}
+	}
+	holder := lease{runID: claim.Run.RunID, agentID: claim.Run.AgentID, fence: claim.Lease.Fence}
+	if shown := claim.Run.Lease; shown != nil && shown.ExpiresAtMs == claim.Lease.ExpiresAtMs {
+		holder.expiresAtMs = shown.ExpiresAtMs
+	}
+	return h.grants.sign(claim.Resume, holder)
+}
+
+// handOverEach hands over each claim separately. It releases a claim that fails and returns the
+// others. It returns an error when all of them fail.
+func (h *Handlers) handOverEach(ctx context.Context, claimed []api.Claim) ([]api.Claim, error) {
+	handed, failed := make([]api.Claim, 0, len(claimed)), error(nil)
+	for i := range claimed {
+		if err := h.HandOver(ctx, &claimed[i]); err != nil {
+			failed = cmp.Or(failed, err)
+			h.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was released: it cannot be handed over",
+				slog.String("run_id", claimed[i].Run.RunID), slog.String("error", err.Error()))
+			h.claims.GiveBack(ctx, claimed[i:i+1])
+			continue
+		}
+		handed = append(handed, claimed[i])
+	}
+	if len(handed) > 0 {
+		failed = nil
+	}
+	return handed, failed
+}
+
+// openResume returns a run's Resume for the lease's holder.
+func (h *Handlers) openResume(record *model.RunRecord) (*api.Resume, error) {
+	opened, err := runs.OpenRecord(h.sealer, record)
+	if err != nil {
+		return nil, err
+	}
+	return opened.Resume(), nil
+}
+
+func hasSecrets(resume *api.Resume) bool {
+	for i := range resume.Approvals {
+		if len(resume.Approvals[i].Request.SensitivePaths) > 0 {
+			return true
+		}
+	}
+	for i := range resume.Questions {
+		if model.Sensitive(&resume.Questions[i].Request) {
+			return true
+		}
+	}
+	return false
+}
