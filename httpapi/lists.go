@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,13 +13,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// The lists of /v1. The order of requests has the label of the contract that it comes from. Within
-// a session, run id precedes request id.
 var (
 	sessionList     = paging.List{Cursor: "s", Keys: 1, Order: "session_id_asc", Filters: "status agent_id"}
 	runList         = paging.List{Cursor: "r", Keys: 2, Order: "submitted_at_ms_asc,run_id_asc", Filters: runFilters}
 	priorityRunList = paging.List{Cursor: "p", Keys: 3, Order: "active_first,submitted_at_ms_asc,run_id_asc", Filters: runFilters}
-	pendingList     = paging.List{Cursor: "q", Keys: 3, Order: "session_id_asc,request_id_asc", Filters: "session_id"}
 	effectList      = paging.List{Cursor: "e", Keys: 2, Order: "created_at_ms_asc,effect_id_asc", Filters: "state session_id webhook_id"}
 )
 
@@ -104,82 +99,6 @@ func runPosition(after []string, priority bool) (*runs.RunPosition, error) {
 	var err error
 	position.SubmittedAtMs, position.RunID, err = paging.TimeAndID(after)
 	return position, err
-}
-
-// listApprovals and listQuestions serve the lists of one session and of all sessions, which may be
-// filtered by session.
-func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
-	reader := wire.ActorName(r)
-	return listPending(s, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool) api.PendingApprovalView {
-		view := pending.ApprovalView(reader)
-		if summary {
-			wire.Summarize(&view.Request)
-		}
-		return view
-	})
-}
-
-func (s *Server) listQuestions(w http.ResponseWriter, r *http.Request) error {
-	reader := wire.ActorName(r)
-	return listPending(s, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool) api.PendingQuestionView {
-		return pending.QuestionView(reader)
-	})
-}
-
-func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool) View) error {
-	p, err := paging.Of(r, pendingList)
-	if err != nil {
-		return err
-	}
-	summary, err := wire.WantsSummary(p.Query)
-	if err != nil {
-		return err
-	}
-	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.Query.Get("session_id")), Limit: p.Fetch(), Budget: p.Budget}
-	// The filter includes requests of sub-agents. The path of a session lists only its own.
-	q.Below = wire.PathID(r, "session_id") == ""
-	if p.After != nil {
-		q.After = &runs.RequestPosition{SessionID: p.After[0], RunID: p.After[1], RequestID: p.After[2]}
-	}
-	var openAtMs int64
-	return paging.Serve(w, r, &p, q, paging.Source[runs.RequestQuery, model.PendingRequest, View]{
-		FilterIDs: []string{q.SessionID},
-		Rows: func(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, err error) {
-			rows, openAtMs, err = s.pending(ctx, q)
-			return rows, err
-		},
-		Count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
-			q.OpenAtMs = openAtMs
-			return s.store.Reader(ctx).CountPendingRequests(ctx, q)
-		},
-		View: func(row *model.PendingRequest) View { return view(row, summary) },
-		Keys: func(row *model.PendingRequest) []string {
-			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
-		},
-	})
-}
-
-// pending reads open requests. A request past its deadline stays open until the sweep expires it a
-// moment later. It is omitted but not expired here, because a GET changes nothing. openAtMs is set
-// when something may have been omitted.
-func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, openAtMs int64, err error) {
-	budget := *q.Budget
-	rows, err = s.store.Reader(ctx).PendingRequests(ctx, q)
-	if err != nil || !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {
-		return rows, 0, err
-	}
-	nowMs, err := s.store.NowMs(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !slices.ContainsFunc(rows, func(row model.PendingRequest) bool {
-		return row.Request.DueAtMs != 0 && row.Request.DueAtMs <= nowMs
-	}) {
-		return rows, nowMs, nil
-	}
-	q.OpenAtMs, *q.Budget = nowMs, budget
-	rows, err = s.store.Reader(ctx).PendingRequests(ctx, q)
-	return rows, nowMs, err
 }
 
 // hiddenReason replaces the reason of a failed delivery. An agent chooses its callback address, and

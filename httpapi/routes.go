@@ -27,11 +27,6 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Post("/v1/sessions/{session_id}/end", auth.Decide, s.endSession),
 		wire.Post("/v1/sessions/{session_id}/runs", auth.Work, s.createSessionRun),
 		wire.Post("/v1/sessions/{session_id}/input", auth.Work, s.inputSession),
-		wire.Get("/v1/sessions/{session_id}/approvals", auth.Read, s.listApprovals),
-		wire.Post("/v1/sessions/{session_id}/approvals", auth.Decide, s.inSession(s.resolveApprovals)),
-		wire.Post("/v1/sessions/{session_id}/approval-runs", auth.Decide, s.onActiveRun(s.resolveApprovals)),
-		wire.Get("/v1/sessions/{session_id}/questions", auth.Read, s.listQuestions),
-		wire.Post("/v1/sessions/{session_id}/questions", auth.Decide, s.inSession(s.answerQuestion)),
 		wire.Post("/v1/sessions/{session_id}/effects/{effect_id}/retry", auth.Administer, s.retryEffect),
 
 		wire.Post("/v1/runs", auth.Work, s.createRun),
@@ -40,19 +35,11 @@ func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 		wire.Get("/v1/runs/{run_id}/explain", auth.Read, s.explainRun),
 		wire.Post("/v1/runs/{run_id}/cancel", auth.Cancel, s.cancelRun),
 		wire.Post("/v1/runs/{run_id}/retry", auth.Decide, s.retryRun),
-		wire.Post("/v1/runs/{run_id}/approvals", auth.Decide, s.onRun(s.resolveApprovals)),
-		wire.Post("/v1/runs/{run_id}/questions", auth.Decide, s.onRun(s.answerQuestion)),
-		wire.Post("/v1/runs/{run_id}/questions/{request_id}/cancel", auth.Cancel, s.cancelQuestion),
 
 		// Each call over the connection is checked as a call of its own route.
 		wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
 
-		wire.Get("/v1/approvals", auth.Read, s.listApprovals),
-		wire.Get("/v1/questions", auth.Read, s.listQuestions),
-		wire.Get("/v1/requests/{handle}", auth.Read, s.getRequest),
 		wire.Get("/v1/requests/{handle}/explain", auth.Read, s.explainRequest),
-		wire.Put("/v1/requests/{handle}/acknowledgement", auth.Decide, s.acknowledgeRequest),
-		wire.Get("/v1/decisions", auth.Read, s.listDecisions),
 		wire.Get("/v1/effects", auth.Read, s.listEffects),
 
 		wire.Get(pathLive, auth.Public, s.live),

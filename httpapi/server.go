@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	auditroutes "github.com/holdpoint/holdpoint/httpapi/v1/audit"
+	"github.com/holdpoint/holdpoint/httpapi/v1/decide"
 	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
@@ -153,20 +154,19 @@ type Pages interface {
 
 // Server is the native API. Its only state is whether it drains, and the feeds of open streams.
 type Server struct {
-	store        authorized
-	calls        *kit.Calls
-	claims       *claims.Dispatcher
-	handOver     func(context.Context, *api.Claim) error
-	inputWait    time.Duration
-	bodies       *wire.Bodies
-	streams      *stream.Hub
-	maxRuleAgeMs int64
-	access       *wire.Access
-	about        about
-	webhooks     *hooks.Service
-	notify       *notify.Service // nil for none
-	faces        []wire.Face     // /v1 first
-	handler      http.Handler
+	store     authorized
+	calls     *kit.Calls
+	claims    *claims.Dispatcher
+	handOver  func(context.Context, *api.Claim) error
+	inputWait time.Duration
+	bodies    *wire.Bodies
+	streams   *stream.Hub
+	access    *wire.Access
+	about     about
+	webhooks  *hooks.Service
+	notify    *notify.Service // nil for none
+	faces     []wire.Face     // /v1 first
+	handler   http.Handler
 
 	draining    context.Context
 	drain       context.CancelFunc
@@ -197,13 +197,12 @@ func New(options Options) *Server {
 	}
 	server := &Server{
 		store: held, claims: options.Claims,
-		bodies:       &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
-		inputWait:    cmp.Or(options.Limits.InputWait, DefaultInputWait),
-		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
-		webhooks:     options.Webhooks,
-		notify:       options.Notify,
-		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
-		draining:     draining, drain: drain, logger: logger,
+		bodies:    &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
+		inputWait: cmp.Or(options.Limits.InputWait, DefaultInputWait),
+		webhooks:  options.Webhooks,
+		notify:    options.Notify,
+		access:    &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
+		draining:  draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {
 		server.access.Identify = options.OIDC.Identify
@@ -226,20 +225,22 @@ func New(options Options) *Server {
 	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion, oidc.StartPath, oidc.CallbackPath}}
 	router := newRouter()
+	maxRuleAgeMs := options.MaxRuleAge.Milliseconds()
 	streamWrites := cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout)
 	services := dialect.Services{
 		Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
 		PollInterval: server.calls.PollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
-		StreamWriteTimeout: streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
+		StreamWriteTimeout: streamWrites, MaxRuleAgeMs: maxRuleAgeMs,
 		MaxBodyBytes: server.bodies.MaxBytes, Router: innerCalls(router),
 	}
 	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes(
 		hooks.Routes(held, server.bodies, options.Webhooks),
 		people.Routes(options.Notify, server.bodies),
-		rules.Routes(held, server.bodies, server.maxRuleAgeMs, readsAboutTimeout),
+		rules.Routes(held, server.bodies, maxRuleAgeMs, readsAboutTimeout),
 		tokens.Routes(server.access, server.bodies, options.OIDC, server.streamPath),
 		streams.Routes(held, server.streams, streamWrites),
 		workers.Routes(),
+		decide.Routes(server.calls, options.Store, maxRuleAgeMs, readsAboutTimeout),
 		auditroutes.Routes(auditroutes.Sources{
 			Store: held, Bodies: server.bodies, Signing: options.Signing, Journal: options.Journal,
 			Checkpoints: options.Checkpoints, Redactor: options.Redactor,

@@ -1,4 +1,4 @@
-package httpapi
+package decide
 
 import (
 	"context"
@@ -31,12 +31,12 @@ func contextOf(r *http.Request) (int, error) {
 
 // addContext adds how many open approvals are for the same call, and the calls that were settled
 // before in the session. Both are within the caller's scope.
-func (s *Server) addContext(ctx context.Context, view *api.RequestView, request *model.Request, calls int) error {
-	limited, cancel := context.WithTimeout(ctx, readsAboutTimeout)
+func (h *handlers) addContext(ctx context.Context, view *api.RequestView, request *model.Request, calls int) error {
+	limited, cancel := context.WithTimeout(ctx, h.readsTimeout)
 	defer cancel()
 	var err error
-	if view.SameAsOpen, err = s.sameOpen(limited, request); err == nil && calls >= 0 {
-		view.Context, err = s.settledBefore(limited, request, calls)
+	if view.SameAsOpen, err = h.sameOpen(limited, request); err == nil && calls >= 0 {
+		view.Context, err = h.settledBefore(limited, request, calls)
 	}
 	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
 		return nil
@@ -46,12 +46,12 @@ func (s *Server) addContext(ctx context.Context, view *api.RequestView, request 
 
 // sameOpen counts the other open approvals with the tool and the input of an open approval; nil for
 // any other request.
-func (s *Server) sameOpen(ctx context.Context, request *model.Request) (*int64, error) {
+func (h *handlers) sameOpen(ctx context.Context, request *model.Request) (*int64, error) {
 	if request.Kind != model.KindApproval || !request.Open() {
 		return nil, nil
 	}
 	asked := request.Approval()
-	rows, err := s.store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
+	rows, err := h.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
 		Kind: model.KindApproval, InputDigest: asked.InputDigest, Limit: api.MaxSameOpen + 1,
 		Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
 	})
@@ -71,7 +71,7 @@ func (s *Server) sameOpen(ctx context.Context, request *model.Request) (*int64, 
 
 // settledBefore returns the newest settled requests of the session, oldest first. Of a settled
 // request they are those that were settled before it.
-func (s *Server) settledBefore(ctx context.Context, request *model.Request, calls int) ([]api.RequestView, error) {
+func (h *handlers) settledBefore(ctx context.Context, request *model.Request, calls int) ([]api.RequestView, error) {
 	views := []api.RequestView{}
 	if calls == 0 {
 		return views, nil
@@ -80,7 +80,7 @@ func (s *Server) settledBefore(ctx context.Context, request *model.Request, call
 	if !request.Open() {
 		q.After = &runs.DecisionPosition{SettledAtMs: request.SettledAtMs, Handle: request.Handle}
 	}
-	rows, err := s.store.Reader(ctx).Decisions(ctx, q)
+	rows, err := h.Store.Reader(ctx).Decisions(ctx, q)
 	for i := range rows {
 		views = append(views, rows[i].View("", func(approval *api.ApprovalRequest) {
 			wire.Summarize(approval)

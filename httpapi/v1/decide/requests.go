@@ -1,4 +1,4 @@
-package httpapi
+package decide
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 var decisionList = paging.List{Cursor: "d", Keys: 2, Order: "resolved_at_ms_desc,handle_desc", Filters: "session_id agent_id actor outcome since_ms"}
 
 // listDecisions lists settled requests, newest first, always as a page.
-func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	p, err := paging.Of(r, decisionList)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	}
 	return paging.Serve(w, r, &p, q, paging.Source[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
 		FilterIDs: []string{q.SessionID, q.AgentID},
-		Rows:      s.store.Reader(r.Context()).Decisions, Count: s.store.Reader(r.Context()).CountDecisions,
+		Rows:      h.Store.Reader(r.Context()).Decisions, Count: h.Store.Reader(r.Context()).CountDecisions,
 		View: func(row *model.DecidedRequest) api.RequestView { return row.View("", shorten) },
 		Keys: func(row *model.DecidedRequest) []string {
 			return []string{strconv.FormatInt(row.Request.SettledAtMs, 10), row.Request.Handle}
@@ -63,7 +63,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getRequest shows one approval or question by its handle, open or settled.
-func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) getRequest(w http.ResponseWriter, r *http.Request) error {
 	handle := wire.PathID(r, "handle")
 	if !refusal.ValidID(handle) {
 		return refusal.UnknownRequest(wire.Shown(handle))
@@ -72,15 +72,15 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.store.Reader(r.Context()).DecisionByHandle(r.Context(), handle)
+	found, err := h.Store.Reader(r.Context()).DecisionByHandle(r.Context(), handle)
 	if err != nil {
 		return err
 	}
 	view := found.View(wire.ActorName(r), nil)
-	if view.RequesterExcluded, err = s.requesterExcluded(r, &found.Request); err != nil {
+	if view.RequesterExcluded, err = h.requesterExcluded(r, &found.Request); err != nil {
 		return err
 	}
-	if err := s.addContext(r.Context(), &view, &found.Request, calls); err != nil {
+	if err := h.addContext(r.Context(), &view, &found.Request, calls); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, view)
@@ -88,12 +88,12 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 
 // requesterExcluded tells a caller why its allow of an open approval would be refused; nil when it
 // would not be.
-func (s *Server) requesterExcluded(r *http.Request, request *model.Request) (*api.RequesterExcluded, error) {
+func (h *handlers) requesterExcluded(r *http.Request, request *model.Request) (*api.RequesterExcluded, error) {
 	actor, err := wire.Actor(r)
 	if err != nil {
 		return nil, err
 	}
-	err = runs.CheckRequester(r.Context(), s.store.store, request, auth.From(r.Context()), actor)
+	err = runs.CheckRequester(r.Context(), h.unscoped, request, auth.From(r.Context()), actor)
 	var refused *refusal.Error
 	switch {
 	case !errors.As(err, &refused):

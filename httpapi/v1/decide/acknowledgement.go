@@ -1,4 +1,4 @@
-package httpapi
+package decide
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ import (
 
 // acknowledgeRequest records whether the caller is looking at an open request or snoozes it, and answers
 // with the request.
-func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) acknowledgeRequest(w http.ResponseWriter, r *http.Request) error {
 	var body api.AcknowledgementBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.AcknowledgeRequest{Handle: wire.PathID(r, "handle"), State: body.State, UntilMs: body.UntilMs}
@@ -31,15 +31,15 @@ func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) erro
 	if !refusal.ValidID(command.Handle) {
 		return refusal.UnknownRequest(wire.Shown(command.Handle))
 	}
-	found, err := s.store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle)
+	found, err := h.Store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle)
 	if err != nil {
 		return err
 	}
 	command.RunID, command.RequestID = found.Request.RunID, found.Request.RequestID
-	if _, err := s.store.Do(r.Context(), command); err != nil {
+	if _, err := h.Store.Do(r.Context(), command); err != nil {
 		return err
 	}
-	if found, err = s.store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle); err != nil {
+	if found, err = h.Store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, found.View(command.Actor.Name, nil))
