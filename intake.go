@@ -53,7 +53,7 @@ func (s *Service) CreateRunTx(ctx context.Context, tx pgx.Tx, params client.Crea
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", client.ErrInvalid, err)
 	}
-	if err := s.trusted.CheckIntake(ctx, body); err != nil {
+	if err := s.trusted.Intake().Check(ctx, body); err != nil {
 		return "", callError(err)
 	}
 	sql, args := intake.Statement(runs.IntakeRow{

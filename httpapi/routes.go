@@ -19,28 +19,8 @@ import (
 // packages below v1.
 func (s *Server) routes(features ...[]wire.Route) []wire.Route {
 	return append([]wire.Route{
-		wire.Post("/v1/sessions", auth.Work, s.createSession),
-		wire.Get("/v1/sessions", auth.Read, s.listSessions),
-		wire.Get("/v1/sessions/{session_id}", auth.Read, s.getSession),
-		wire.Patch("/v1/sessions/{session_id}", auth.Work, s.amendSession),
-		wire.Post("/v1/sessions/{session_id}/interrupt", auth.Cancel, s.interruptSession),
-		wire.Post("/v1/sessions/{session_id}/end", auth.Decide, s.endSession),
-		wire.Post("/v1/sessions/{session_id}/runs", auth.Work, s.createSessionRun),
-		wire.Post("/v1/sessions/{session_id}/input", auth.Work, s.inputSession),
-		wire.Post("/v1/sessions/{session_id}/effects/{effect_id}/retry", auth.Administer, s.retryEffect),
-
-		wire.Post("/v1/runs", auth.Work, s.createRun),
-		wire.Get("/v1/runs", auth.Read, s.listRuns),
-		wire.Get("/v1/runs/{run_id}", auth.Read, s.getRun),
-		wire.Get("/v1/runs/{run_id}/explain", auth.Read, s.explainRun),
-		wire.Post("/v1/runs/{run_id}/cancel", auth.Cancel, s.cancelRun),
-		wire.Post("/v1/runs/{run_id}/retry", auth.Decide, s.retryRun),
-
 		// Each call over the connection is checked as a call of its own route.
 		wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
-
-		wire.Get("/v1/requests/{handle}/explain", auth.Read, s.explainRequest),
-		wire.Get("/v1/effects", auth.Read, s.listEffects),
 
 		wire.Get(pathLive, auth.Public, s.live),
 		wire.Get(pathReady, auth.Public, s.ready),

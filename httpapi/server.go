@@ -24,6 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/v1/people"
 	"github.com/holdpoint/holdpoint/httpapi/v1/rules"
+	runroutes "github.com/holdpoint/holdpoint/httpapi/v1/runs"
 	"github.com/holdpoint/holdpoint/httpapi/v1/streams"
 	"github.com/holdpoint/holdpoint/httpapi/v1/tokens"
 	"github.com/holdpoint/holdpoint/httpapi/v1/work"
@@ -31,6 +32,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -154,19 +156,15 @@ type Pages interface {
 
 // Server is the native API. Its only state is whether it drains, and the feeds of open streams.
 type Server struct {
-	store     authorized
-	calls     *kit.Calls
-	claims    *claims.Dispatcher
-	handOver  func(context.Context, *api.Claim) error
-	inputWait time.Duration
-	bodies    *wire.Bodies
-	streams   *stream.Hub
-	access    *wire.Access
-	about     about
-	webhooks  *hooks.Service
-	notify    *notify.Service // nil for none
-	faces     []wire.Face     // /v1 first
-	handler   http.Handler
+	store    authorized
+	calls    *kit.Calls
+	bodies   *wire.Bodies
+	streams  *stream.Hub
+	access   *wire.Access
+	about    about
+	webhooks *hooks.Service
+	faces    []wire.Face // /v1 first
+	handler  http.Handler
 
 	draining    context.Context
 	drain       context.CancelFunc
@@ -196,13 +194,11 @@ func New(options Options) *Server {
 		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
 	}
 	server := &Server{
-		store: held, claims: options.Claims,
-		bodies:    &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
-		inputWait: cmp.Or(options.Limits.InputWait, DefaultInputWait),
-		webhooks:  options.Webhooks,
-		notify:    options.Notify,
-		access:    &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
-		draining:  draining, drain: drain, logger: logger,
+		store:    held,
+		bodies:   &wire.Bodies{MaxBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes)},
+		webhooks: options.Webhooks,
+		access:   &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
+		draining: draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {
 		server.access.Identify = options.OIDC.Identify
@@ -218,7 +214,6 @@ func New(options Options) *Server {
 		Calls: server.calls, Claims: options.Claims, Sealer: options.Sealer, Signing: options.Signing,
 		Issuer: GrantIssuer(options.Issuer), Unscoped: options.Store, Logger: logger,
 	})
-	server.handOver = workers.HandOver
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.calls.PollInterval, KeepAlive: options.KeepAlive,
@@ -227,6 +222,10 @@ func New(options Options) *Server {
 	router := newRouter()
 	maxRuleAgeMs := options.MaxRuleAge.Milliseconds()
 	streamWrites := cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout)
+	var channels []string
+	if options.Notify != nil {
+		channels = options.Notify.Channels()
+	}
 	services := dialect.Services{
 		Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
 		PollInterval: server.calls.PollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
@@ -240,6 +239,13 @@ func New(options Options) *Server {
 		tokens.Routes(server.access, server.bodies, options.OIDC, server.streamPath),
 		streams.Routes(held, server.streams, streamWrites),
 		workers.Routes(),
+		runroutes.Routes(runroutes.Options{
+			Calls: server.calls, InputWait: cmp.Or(options.Limits.InputWait, DefaultInputWait), HandOver: workers.HandOver,
+			Explain: explain.Collector{
+				Whole: options.Store, NowMs: held.NowMs, Waiting: options.Claims.WaitingFor,
+				Directory: directory{options.Keyring}, Channels: channels,
+			},
+		}),
 		decide.Routes(server.calls, options.Store, maxRuleAgeMs, readsAboutTimeout),
 		auditroutes.Routes(auditroutes.Sources{
 			Store: held, Bodies: server.bodies, Signing: options.Signing, Journal: options.Journal,
@@ -293,6 +299,9 @@ func (s *Server) Decide(ctx context.Context, command runs.Command) error {
 	_, err := s.store.Do(ctx, command)
 	return err
 }
+
+// Intake creates runs from the bodies that programs left in their own transactions.
+func (s *Server) Intake() runroutes.Intake { return runroutes.Intake{Calls: s.calls} }
 
 // Streams returns the number of open streams.
 func (s *Server) Streams() int { return s.streams.Open() }

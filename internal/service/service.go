@@ -132,7 +132,7 @@ func (s *Service) Loops() []func(context.Context) error {
 	loops = append(loops, s.people.Listeners()...)
 	if rows := o.Store.Intake(); rows != nil {
 		loops = append(loops, loop.NewIntake(rows, loop.IntakeOptions{
-			Create: s.API.CreateFromIntake, Interval: o.IntakeInterval, Logger: o.Logger,
+			Create: s.API.Intake().Create, Interval: o.IntakeInterval, Logger: o.Logger,
 		}).Run)
 	}
 	return loops

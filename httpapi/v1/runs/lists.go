@@ -1,4 +1,4 @@
-package httpapi
+package runs
 
 import (
 	"net/http"
@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -17,12 +16,11 @@ var (
 	sessionList     = paging.List{Cursor: "s", Keys: 1, Order: "session_id_asc", Filters: "status agent_id"}
 	runList         = paging.List{Cursor: "r", Keys: 2, Order: "submitted_at_ms_asc,run_id_asc", Filters: runFilters}
 	priorityRunList = paging.List{Cursor: "p", Keys: 3, Order: "active_first,submitted_at_ms_asc,run_id_asc", Filters: runFilters}
-	effectList      = paging.List{Cursor: "e", Keys: 2, Order: "created_at_ms_asc,effect_id_asc", Filters: "state session_id webhook_id"}
 )
 
 const runFilters = "session_id agent_id status kind"
 
-func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) listSessions(w http.ResponseWriter, r *http.Request) error {
 	p, err := paging.Of(r, sessionList)
 	if err != nil {
 		return err
@@ -35,13 +33,13 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		q.After = p.After[0]
 	}
 	return paging.Serve(w, r, &p, q, paging.Source[runs.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
-		FilterIDs: []string{q.AgentID}, Rows: s.store.Reader(r.Context()).Sessions, Count: s.store.Reader(r.Context()).CountSessions, View: (*model.SessionSummary).View,
+		FilterIDs: []string{q.AgentID}, Rows: h.Store.Reader(r.Context()).Sessions, Count: h.Store.Reader(r.Context()).CountSessions, View: (*model.SessionSummary).View,
 		Keys: func(row *model.SessionSummary) []string { return []string{row.Session.SessionID} },
 	})
 }
 
 // listRuns lists runs by creation time. With only a limit it returns the newest ones.
-func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) listRuns(w http.ResponseWriter, r *http.Request) error {
 	priority, err := wire.QueryFlag(wire.Query(r), "priority_active")
 	if err != nil {
 		return err
@@ -73,7 +71,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	return paging.Serve(w, r, &p, q, paging.Source[runs.RunQuery, model.RunRecord, api.RunView]{
 		FilterIDs: []string{q.SessionID, q.AgentID},
-		Rows:      s.store.Reader(r.Context()).Runs, Count: s.store.Reader(r.Context()).CountRuns, View: (*model.RunRecord).View,
+		Rows:      h.Store.Reader(r.Context()).Runs, Count: h.Store.Reader(r.Context()).CountRuns, View: (*model.RunRecord).View,
 		Keys: func(row *model.RunRecord) []string {
 			keys := []string{strconv.FormatInt(row.Run.SubmittedAtMs, 10), row.Run.RunID}
 			if priority {
@@ -99,50 +97,4 @@ func runPosition(after []string, priority bool) (*runs.RunPosition, error) {
 	var err error
 	position.SubmittedAtMs, position.RunID, err = paging.TimeAndID(after)
 	return position, err
-}
-
-// hiddenReason replaces the reason of a failed delivery. An agent chooses its callback address, and
-// the reason would reveal names, addresses and ports of the service's network.
-const hiddenReason = "the attempt failed; an admin is shown why"
-
-// effectViewFor returns the function that shows effects to a caller. Only admins see the reason of
-// a failure.
-func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
-	if caller == nil || caller.May(auth.Administer) {
-		return (*model.Effect).View
-	}
-	return func(effect *model.Effect) api.EffectView {
-		view := effect.View()
-		if view.LastError != "" {
-			view.LastError = hiddenReason
-		}
-		return view
-	}
-}
-
-// listEffects lists effects: the follow-up work of decisions.
-func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
-	p, err := paging.Of(r, effectList)
-	if err != nil {
-		return err
-	}
-	q := runs.EffectQuery{
-		State: api.EffectState(p.Query.Get("state")), SessionID: p.Query.Get("session_id"), WebhookID: p.Query.Get("webhook_id"),
-		Limit: p.Fetch(), Budget: p.Budget,
-	}
-	if q.State != "" && !model.KnownEffectState(q.State) {
-		return wire.BadQuery("state", "pending, done or failed")
-	}
-	if p.After != nil {
-		q.After = &runs.EffectPosition{}
-		if q.After.CreatedAtMs, q.After.EffectID, err = paging.TimeAndID(p.After); err != nil {
-			return err
-		}
-	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.EffectQuery, model.Effect, api.EffectView]{
-		FilterIDs: []string{q.SessionID, q.WebhookID}, Rows: s.store.Reader(r.Context()).Effects, Count: s.store.Reader(r.Context()).CountEffects, View: effectViewFor(auth.From(r.Context())),
-		Keys: func(row *model.Effect) []string {
-			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
-		},
-	})
 }

@@ -1,4 +1,4 @@
-package httpapi
+package runs
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 }
 
 // doCreateRun sends the command to the store, unless the body has faults.
-func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
+func (h *handlers) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
 	if err := kit.AllFaults(r.Context(), faults, command); err != nil {
 		return runs.Reply{}, err
 	}
@@ -38,63 +38,63 @@ func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command 
 		return runs.Reply{}, err
 	}
 	command.Key, command.Caller = key, actor.Name
-	command.ReviewRequestIDs = s.calls.ToReview(command.Suspend)
-	return s.store.Do(r.Context(), command)
+	command.ReviewRequestIDs = h.ToReview(command.Suspend)
+	return h.Store.Do(r.Context(), command)
 }
 
-func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) createRun(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateRunBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := createRunCommand(&body.SessionRunBody, &faults)
 	command.SessionID, command.SessionGiven = kit.OptionalID(&faults, "/session_id", body.SessionID), body.SessionID != nil
 	command.Session, command.Claim, command.Suspend = body.Session, body.Claim, body.Suspend
-	reply, err := s.doCreateRun(r, &body.SessionRunBody, command, &faults)
+	reply, err := h.doCreateRun(r, &body.SessionRunBody, command, &faults)
 	if err != nil {
 		return err
 	}
 	claimed := body.Claim != nil && (body.Suspend == nil || body.Suspend.Hold)
 	if body.Claim != nil && !claimed {
-		if claimed, err = s.keepsLease(r.Context(), &reply); err != nil {
+		if claimed, err = h.keepsLease(r.Context(), &reply); err != nil {
 			return err
 		}
 	}
 	if claimed {
-		return s.respondClaimed(w, r, &reply, body.Claim.WorkerID)
+		return h.respondClaimed(w, r, &reply, body.Claim.WorkerID)
 	}
-	return s.calls.RespondRun(w, r, acceptedStatus(&reply), &reply, "")
+	return h.RespondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
 // doCreateSessionRun reads a body and creates a run in the path's session. inline refuses to queue
 // it.
-func (s *Server) doCreateSessionRun(w http.ResponseWriter, r *http.Request, sessionID string, inline bool) (runs.Reply, error) {
+func (h *handlers) doCreateSessionRun(w http.ResponseWriter, r *http.Request, sessionID string, inline bool) (runs.Reply, error) {
 	var body api.SessionRunBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return runs.Reply{}, err
 	}
 	command := createRunCommand(&body, &faults)
 	command.SessionID, command.SessionGiven, command.Inline = sessionID, true, inline
-	return s.doCreateRun(r, &body, command, &faults)
+	return h.doCreateRun(r, &body, command, &faults)
 }
 
-func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error {
-	reply, err := s.doCreateSessionRun(w, r, wire.PathID(r, "session_id"), false)
+func (h *handlers) createSessionRun(w http.ResponseWriter, r *http.Request) error {
+	reply, err := h.doCreateSessionRun(w, r, wire.PathID(r, "session_id"), false)
 	if err != nil {
 		return err
 	}
-	return s.calls.RespondRun(w, r, acceptedStatus(&reply), &reply, "")
+	return h.RespondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
 // keepsLease reports whether a run that was claimed and suspended in one call keeps its lease,
 // because rules settled every request. For a repeated call it looks at the current state.
-func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error) {
+func (h *handlers) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error) {
 	if reply.Run != nil {
 		return reply.Claim != nil, nil
 	}
-	record, err := s.store.Reader(ctx).Run(ctx, reply.ReplayRunID)
+	record, err := h.Store.Reader(ctx).Run(ctx, reply.ReplayRunID)
 	if err != nil {
 		return false, err
 	}
@@ -103,10 +103,10 @@ func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error
 }
 
 // respondClaimed answers a creation that claimed the run.
-func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *runs.Reply, workerID string) error {
+func (h *handlers) respondClaimed(w http.ResponseWriter, r *http.Request, reply *runs.Reply, workerID string) error {
 	claim := reply.Claim
 	if claim == nil {
-		record, err := s.store.Reader(r.Context()).ClaimedRun(r.Context(), reply.ReplayRunID)
+		record, err := h.Store.Reader(r.Context()).ClaimedRun(r.Context(), reply.ReplayRunID)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 		claim = &first
 	}
 	handed := *claim
-	if err := s.handOver(r.Context(), &handed); err != nil {
+	if err := h.HandOver(r.Context(), &handed); err != nil {
 		return err
 	}
 	wire.MarkReplayed(w, reply.Replayed)
@@ -139,40 +139,40 @@ func acceptedStatus(reply *runs.Reply) int {
 }
 
 // inputSession creates a run and holds the reply until it waits or ends.
-func (s *Server) inputSession(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) inputSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	reply, err := s.doCreateSessionRun(w, r, sessionID, true)
+	reply, err := h.doCreateSessionRun(w, r, sessionID, true)
 	if err != nil {
 		return err
 	}
-	wait := s.inputWait
-	if preferred, given := wire.PreferWait(r.Header, s.calls.MaxWait); given {
+	wait := h.InputWait
+	if preferred, given := wire.PreferWait(r.Header, h.MaxWait); given {
 		wait = preferred
 		wire.WaitApplied(w, wait)
 	}
-	return s.calls.RespondHeldSession(w, r, &reply, sessionID, wait)
+	return h.RespondHeldSession(w, r, &reply, sessionID, wait)
 }
 
 // getRun shows a run. With a preferred wait the reply is held until the run is in a state that
 // ?until= names.
-func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) getRun(w http.ResponseWriter, r *http.Request) error {
 	done, err := untilOf(r)
 	if err != nil {
 		return err
 	}
 	runID := wire.RunOf(wire.PathID(r, "run_id"))
-	record, err := s.calls.Run(r.Context(), runID)
+	record, err := h.Run(r.Context(), runID)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		// It may be a client's name for a part of a run, through a dialect.
 		var named *model.IdempotencyRecord
-		if named, err = s.store.Reader(r.Context()).Named(r.Context(), runID); err == nil {
-			record, err = s.calls.Run(r.Context(), named.RunID)
+		if named, err = h.Store.Reader(r.Context()).Named(r.Context(), runID); err == nil {
+			record, err = h.Run(r.Context(), named.RunID)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if record, err = s.calls.HoldRun(r.Context(), record, s.calls.PreferredWait(w, r), done); err != nil {
+	if record, err = h.HoldRun(r.Context(), record, h.PreferredWait(w, r), done); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, record.View())
@@ -189,26 +189,26 @@ func untilOf(r *http.Request) (func(*model.Run) bool, error) {
 	}
 }
 
-func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
-	command, err := s.calls.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+	command, err := h.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
 		return &runs.CancelRun{RunID: runID, Reason: reason, Actor: actor}
 	})
 	if err != nil {
 		return err
 	}
-	reply, err := s.calls.DoOnRun(r, runID, command)
+	reply, err := h.DoOnRun(r, runID, command)
 	if err != nil {
 		return err
 	}
-	return s.calls.RespondRun(w, r, http.StatusOK, &reply, runID)
+	return h.RespondRun(w, r, http.StatusOK, &reply, runID)
 }
 
 // retryRun makes a failed run claimable again. The body may be absent.
-func (s *Server) retryRun(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) retryRun(w http.ResponseWriter, r *http.Request) error {
 	var body api.RetryRunBody
 	var faults refusal.Faults
-	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.RetryRun{RunID: wire.PathID(r, "run_id")}
@@ -219,10 +219,10 @@ func (s *Server) retryRun(w http.ResponseWriter, r *http.Request) error {
 	if command.Key, command.Actor, err = kit.Credentials(r, body.IdempotencyKey, command); err != nil {
 		return err
 	}
-	reply, err := s.calls.DoOnRun(r, command.RunID, command)
+	reply, err := h.DoOnRun(r, command.RunID, command)
 	if err != nil {
 		return err
 	}
 	wire.MarkReplayed(w, reply.Existing)
-	return s.calls.RespondRun(w, r, http.StatusOK, &reply, command.RunID)
+	return h.RespondRun(w, r, http.StatusOK, &reply, command.RunID)
 }

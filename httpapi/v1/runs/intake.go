@@ -1,4 +1,4 @@
-package httpapi
+package runs
 
 import (
 	"context"
@@ -13,15 +13,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// A program may ask for a run in a database transaction of its own ([runs.Intake]). The methods in
-// this file check its body as the route does, and create the run after the commit, as the caller
-// that needs no credentials.
+// Intake creates the runs that a program asks for in a database transaction of its own
+// ([runs.Intake]). It checks a body as the route does, and creates the run after the commit, as the
+// caller that needs no credentials.
+type Intake struct{ *kit.Calls }
 
-// CheckIntake checks the body of a run to be created by [Server.CreateFromIntake], without reading
-// rows. It also refuses what a row may not hold. Errors: payload_too_large, bad_request,
-// invalid_request, requester_exclusion_needs_auth.
-func (s *Server) CheckIntake(ctx context.Context, body api.JSON) error {
-	command, err := s.intakeCommand(ctx, body)
+// Check checks the body of a run to be created by [Intake.Create], without reading rows. It also refuses
+// what a row may not hold. Errors: payload_too_large, bad_request, invalid_request,
+// requester_exclusion_needs_auth.
+func (i Intake) Check(ctx context.Context, body api.JSON) error {
+	command, err := i.command(ctx, body)
 	if err != nil {
 		return err
 	}
@@ -37,15 +38,15 @@ func (s *Server) CheckIntake(ctx context.Context, body api.JSON) error {
 	return err
 }
 
-// CreateFromIntake creates a run from a checked body. The key makes it safe to repeat. The error
+// Create creates a run from a checked body. The key makes it safe to repeat. The error
 // wraps [runs.ErrNotNow] if the same call may succeed later. Other errors: the errors of the route.
-func (s *Server) CreateFromIntake(ctx context.Context, key string, body api.JSON) error {
-	command, err := s.intakeCommand(ctx, body)
+func (i Intake) Create(ctx context.Context, key string, body api.JSON) error {
+	command, err := i.command(ctx, body)
 	if err != nil {
 		return err
 	}
-	command.Key, command.ReviewRequestIDs = key, s.calls.ToReview(command.Suspend)
-	_, err = s.store.Do(auth.With(ctx, auth.Local()), command)
+	command.Key, command.ReviewRequestIDs = key, i.ToReview(command.Suspend)
+	_, err = i.Store.Do(auth.With(ctx, auth.Local()), command)
 	switch code := refusal.CodeOf(err); {
 	case code == "":
 		return err
@@ -55,11 +56,11 @@ func (s *Server) CreateFromIntake(ctx context.Context, key string, body api.JSON
 	return err
 }
 
-// intakeCommand decodes a body. Its errors name every fault.
-func (s *Server) intakeCommand(ctx context.Context, body api.JSON) (*runs.CreateRun, error) {
+// command decodes a body. Its errors name every fault.
+func (i Intake) command(ctx context.Context, body api.JSON) (*runs.CreateRun, error) {
 	var given api.CreateRunBody
 	var faults refusal.Faults
-	if err := s.bodies.DecodeText(ctx, body, &given, &faults); err != nil {
+	if err := i.Bodies.DecodeText(ctx, body, &given, &faults); err != nil {
 		return nil, err
 	}
 	command := createRunCommand(&given.SessionRunBody, &faults)

@@ -1,4 +1,4 @@
-package httpapi
+package runs
 
 import (
 	"cmp"
@@ -15,10 +15,10 @@ import (
 
 // createSession creates a session (201) or finds it (200). An idempotency key can replace the id
 // that a caller may choose: the same key of the same caller finds the same session.
-func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) createSession(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateSessionBody
 	var faults refusal.Faults
-	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.CreateSession{
@@ -38,7 +38,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	if byKey {
 		command.SessionID = kit.IDFromKey(runs.PrefixSession, actor.Name, key)
 	}
-	reply, err := s.store.Do(r.Context(), command)
+	reply, err := h.Store.Do(r.Context(), command)
 	if kit.KeyReused(byKey, err) {
 		return kit.ErrKeyReused()
 	}
@@ -47,7 +47,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	record := &model.SessionRecord{Session: *reply.Session}
 	if reply.Existing {
-		if record, err = s.calls.Session(r.Context(), reply.Session.SessionID); err != nil {
+		if record, err = h.Session(r.Context(), reply.Session.SessionID); err != nil {
 			return err
 		}
 	}
@@ -70,8 +70,8 @@ func madeBy(session *model.Session, call *runs.CreateSession) bool {
 		canonical(call.Metadata) == canonical(session.Metadata)
 }
 
-func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
-	record, err := s.calls.Session(r.Context(), wire.PathID(r, "session_id"))
+func (h *handlers) getSession(w http.ResponseWriter, r *http.Request) error {
+	record, err := h.Session(r.Context(), wire.PathID(r, "session_id"))
 	if err != nil {
 		return err
 	}
@@ -79,36 +79,36 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 // amendSession changes a session's metadata, label and origin.
-func (s *Server) amendSession(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) amendSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
 	var body api.AmendSessionBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.Bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	command := &runs.AmendSession{SessionID: sessionID, Metadata: body.Metadata, Label: body.Label, Origin: body.Origin}
 	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
-	if _, err := s.calls.DoInSession(r, sessionID, command); err != nil {
+	if _, err := h.DoInSession(r, sessionID, command); err != nil {
 		return err
 	}
-	return s.calls.RespondSession(w, r, sessionID)
+	return h.RespondSession(w, r, sessionID)
 }
 
-func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) interruptSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	command, err := s.calls.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+	command, err := h.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
 		return &runs.InterruptSession{SessionID: sessionID, Reason: reason, Actor: actor}
 	})
 	if err != nil {
 		return err
 	}
-	reply, err := s.calls.DoInSession(r, sessionID, command)
+	reply, err := h.DoInSession(r, sessionID, command)
 	if err != nil {
 		return err
 	}
-	record, err := s.calls.Session(r.Context(), sessionID)
+	record, err := h.Session(r.Context(), sessionID)
 	if err != nil {
 		return err
 	}
@@ -116,16 +116,16 @@ func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error 
 	return wire.Respond(w, r, http.StatusOK, api.InterruptReply{Interrupted: reply.Interrupted, Session: view, Snapshot: view.Snapshot})
 }
 
-func (s *Server) endSession(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) endSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
-	command, err := s.calls.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
+	command, err := h.Reason(w, r, func(reason string, actor runs.Actor) runs.Command {
 		return &runs.EndSession{SessionID: sessionID, Reason: reason, Actor: actor}
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := s.calls.DoInSession(r, sessionID, command); err != nil {
+	if _, err := h.DoInSession(r, sessionID, command); err != nil {
 		return err
 	}
-	return s.calls.RespondSession(w, r, sessionID)
+	return h.RespondSession(w, r, sessionID)
 }

@@ -1,0 +1,81 @@
+package runs
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+var effectList = paging.List{Cursor: "e", Keys: 2, Order: "created_at_ms_asc,effect_id_asc", Filters: "state session_id webhook_id"}
+
+// hiddenReason replaces the reason of a failed delivery. An agent chooses its callback address, and
+// the reason would reveal names, addresses and ports of the service's network.
+const hiddenReason = "the attempt failed; an admin is shown why"
+
+// effectViewFor returns the function that shows effects to a caller. Only admins see the reason of
+// a failure.
+func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
+	if caller == nil || caller.May(auth.Administer) {
+		return (*model.Effect).View
+	}
+	return func(effect *model.Effect) api.EffectView {
+		view := effect.View()
+		if view.LastError != "" {
+			view.LastError = hiddenReason
+		}
+		return view
+	}
+}
+
+// listEffects lists effects: the follow-up work of decisions.
+func (h *handlers) listEffects(w http.ResponseWriter, r *http.Request) error {
+	p, err := paging.Of(r, effectList)
+	if err != nil {
+		return err
+	}
+	q := runs.EffectQuery{
+		State: api.EffectState(p.Query.Get("state")), SessionID: p.Query.Get("session_id"), WebhookID: p.Query.Get("webhook_id"),
+		Limit: p.Fetch(), Budget: p.Budget,
+	}
+	if q.State != "" && !model.KnownEffectState(q.State) {
+		return wire.BadQuery("state", "pending, done or failed")
+	}
+	if p.After != nil {
+		q.After = &runs.EffectPosition{}
+		if q.After.CreatedAtMs, q.After.EffectID, err = paging.TimeAndID(p.After); err != nil {
+			return err
+		}
+	}
+	return paging.Serve(w, r, &p, q, paging.Source[runs.EffectQuery, model.Effect, api.EffectView]{
+		FilterIDs: []string{q.SessionID, q.WebhookID}, Rows: h.Store.Reader(r.Context()).Effects, Count: h.Store.Reader(r.Context()).CountEffects, View: effectViewFor(auth.From(r.Context())),
+		Keys: func(row *model.Effect) []string {
+			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
+		},
+	})
+}
+
+// retryEffect makes an effect due at once, even one that has failed. The body may be absent.
+func (h *handlers) retryEffect(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Bodies.DecodeNothing(w, r); err != nil {
+		return err
+	}
+	sessionID, effectID := wire.PathID(r, "session_id"), wire.PathID(r, "effect_id")
+	if !refusal.ValidID(effectID) {
+		if _, err := h.Session(r.Context(), sessionID); err != nil {
+			return err
+		}
+		return refusal.New(api.CodeEffectNotFound, "unknown effect %s in session %s", wire.Shown(effectID), sessionID)
+	}
+	reply, err := h.DoInSession(r, sessionID, &runs.RetryEffect{SessionID: sessionID, EffectID: effectID})
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, reply.Effect.View())
+}
