@@ -55,9 +55,9 @@ func (h *handlers) inSession(decide decision) wire.HandlerFunc {
 
 // decide sends a command about a target to the store. It sets the command's key and actor from the
 // request.
-func (h *handlers) decide(r *http.Request, at target, keyInBody *string, command runs.Command, key *string, actor *runs.Actor) (runs.Reply, error) {
+func (h *handlers) decide(r *http.Request, at target, faults *refusal.Faults, keyInBody *string, command runs.Command, key *string, actor *runs.Actor) (runs.Reply, error) {
 	var err error
-	if *key, *actor, err = kit.Credentials(r, keyInBody, command); err != nil {
+	if *key, *actor, err = kit.Credentials(r, faults, keyInBody, command); err != nil {
 		return runs.Reply{}, err
 	}
 	if at.runID == "" {
@@ -77,10 +77,7 @@ func (h *handlers) resolveApprovals(w http.ResponseWriter, r *http.Request, at t
 		SessionID: at.sessionID, RunID: at.runID,
 		Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: h.maxRuleAgeMs,
 	}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return runs.Reply{}, err
-	}
-	return h.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
+	return h.decide(r, at, &faults, body.IdempotencyKey, command, &command.Key, &command.Actor)
 }
 
 // answerQuestion answers or declines a question.
@@ -91,10 +88,7 @@ func (h *handlers) answerQuestion(w http.ResponseWriter, r *http.Request, at tar
 		return runs.Reply{}, err
 	}
 	command := &runs.AnswerQuestion{SessionID: at.sessionID, RunID: at.runID, Resolution: runs.AnswerOf(body.Resolution)}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return runs.Reply{}, err
-	}
-	return h.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
+	return h.decide(r, at, &faults, body.IdempotencyKey, command, &command.Key, &command.Actor)
 }
 
 // cancelQuestion cancels an open question and its run, and answers 200 with the run.
@@ -106,10 +100,7 @@ func (h *handlers) cancelQuestion(w http.ResponseWriter, r *http.Request) error 
 	}
 	at := target{runID: wire.PathID(r, "run_id")}
 	command := &runs.CancelQuestion{RunID: at.runID, RequestID: wire.PathID(r, "request_id"), Justification: body.Justification}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
-	reply, err := h.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
+	reply, err := h.decide(r, at, &faults, body.IdempotencyKey, command, &command.Key, &command.Actor)
 	if err != nil {
 		return err
 	}

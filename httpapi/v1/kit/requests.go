@@ -40,9 +40,12 @@ func AllFaults(ctx context.Context, faults *refusal.Faults, command runs.Command
 	return faults.Err()
 }
 
-// Credentials reads the actor and the idempotency key. A bad key is reported after all faults of
-// the body (docs/spec/v1.md#order-of-checks), so the command is first checked without its key.
-func Credentials(r *http.Request, inBody *string, command runs.Command) (string, runs.Actor, error) {
+// Credentials reads the actor and the idempotency key, unless [AllFaults] finds one. A bad key is reported after all
+// faults of the body (docs/spec/v1.md#order-of-checks), so the command is first checked without its key.
+func Credentials(r *http.Request, faults *refusal.Faults, inBody *string, command runs.Command) (string, runs.Actor, error) {
+	if err := AllFaults(r.Context(), faults, command); err != nil {
+		return "", runs.Actor{}, err
+	}
 	key, err := wire.IdempotencyKey(r.Header, inBody)
 	if err != nil {
 		return "", runs.Actor{}, cmp.Or(BodyFaults(r.Context(), command), err)

@@ -94,10 +94,7 @@ func (h *handlers) add(w http.ResponseWriter, r *http.Request) error {
 	if command.SessionID == rules.AllSessions {
 		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")
 	}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
-	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
+	key, actor, err := kit.Credentials(r, &faults, body.IdempotencyKey, command)
 	if err != nil {
 		return err
 	}

@@ -30,10 +30,7 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 
 // doCreateRun sends the command to the store, unless the body has faults.
 func (h *handlers) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
-	if err := kit.AllFaults(r.Context(), faults, command); err != nil {
-		return runs.Reply{}, err
-	}
-	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
+	key, actor, err := kit.Credentials(r, faults, body.IdempotencyKey, command)
 	if err != nil {
 		return runs.Reply{}, err
 	}
@@ -212,11 +209,8 @@ func (h *handlers) retryRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.RetryRun{RunID: wire.PathID(r, "run_id")}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
 	var err error
-	if command.Key, command.Actor, err = kit.Credentials(r, body.IdempotencyKey, command); err != nil {
+	if command.Key, command.Actor, err = kit.Credentials(r, &faults, body.IdempotencyKey, command); err != nil {
 		return err
 	}
 	reply, err := h.DoOnRun(r, command.RunID, command)

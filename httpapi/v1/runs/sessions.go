@@ -27,10 +27,7 @@ func (h *handlers) createSession(w http.ResponseWriter, r *http.Request) error {
 		ParentSessionID: kit.OptionalID(&faults, "/parent_session_id", body.ParentSessionID),
 		Metadata:        body.Metadata,
 	}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
-	key, actor, err := kit.Credentials(r, body.IdempotencyKey, command)
+	key, actor, err := kit.Credentials(r, &faults, body.IdempotencyKey, command)
 	if err != nil {
 		return err
 	}

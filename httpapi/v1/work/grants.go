@@ -112,7 +112,7 @@ func (h *Handlers) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	key, _, err := kit.Credentials(r, body.IdempotencyKey, &runs.RedeemGrant{})
+	key, _, err := kit.Credentials(r, &faults, body.IdempotencyKey, &runs.RedeemGrant{})
 	if err != nil {
 		return err
 	}

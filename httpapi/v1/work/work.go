@@ -107,11 +107,8 @@ func (h *Handlers) appendEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.AppendEvents{RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Events: body.Events}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
 	var err error
-	if command.IdempotencyKey, _, err = kit.Credentials(r, body.IdempotencyKey, command); err != nil {
+	if command.IdempotencyKey, _, err = kit.Credentials(r, &faults, body.IdempotencyKey, command); err != nil {
 		return err
 	}
 	reply, err := h.DoOnRun(r, command.RunID, command)
@@ -131,10 +128,7 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.Suspend{RunID: wire.PathID(r, "run_id"), Fence: kit.RequiredFence(&faults, body.Fence), Suspension: body.Suspension}
-	if err := kit.AllFaults(r.Context(), &faults, command); err != nil {
-		return err
-	}
-	key, _, err := kit.Credentials(r, body.IdempotencyKey, command)
+	key, _, err := kit.Credentials(r, &faults, body.IdempotencyKey, command)
 	if err != nil {
 		return err
 	}
