@@ -38,15 +38,14 @@ func (i *identities) endSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
+	if i.access.Keyring == nil {
+		return errNoKeyring
 	}
 	who, returnTo, err := issuer.Callback(w, r)
 	if err != nil {
 		return err
 	}
-	cookie, _, err := keyring.SignInByIssuer(r.Context(), who)
+	cookie, _, err := i.access.Keyring.SignInByIssuer(r.Context(), who)
 	if refusal.CodeOf(err) == api.CodeInvalidToken {
 		return refusal.New(api.CodeSignInFailed, "an admin has signed this identity out: sign in again at %s", oidc.StartPath)
 	}

@@ -27,11 +27,7 @@ func (i *identities) signIn(w http.ResponseWriter, r *http.Request) error {
 // signOut ends a browser's sign-in. It has no effect on a token.
 func (i *identities) signOut(w http.ResponseWriter, r *http.Request) error {
 	if identity := auth.From(r.Context()); identity.Via == auth.ViaSession {
-		keyring, err := i.keyring()
-		if err != nil {
-			return err
-		}
-		if err := keyring.SignOut(r.Context(), wire.SignedIn(r)); err != nil {
+		if err := i.access.Keyring.SignOut(r.Context(), wire.SignedIn(r)); err != nil {
 			return err
 		}
 	}

@@ -11,11 +11,7 @@ import (
 )
 
 // createStreamTicket creates a ticket for one connection to a stream. Only this reply contains it.
-func (i *identities) createStreamTicket(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
-	}
+func (i *identities) createStreamTicket(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	var body api.CreateStreamTicketBody
 	var faults refusal.Faults
 	if err := i.bodies.Decode(w, r, &body, &faults); err != nil {

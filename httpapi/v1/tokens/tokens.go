@@ -29,37 +29,37 @@ type identities struct {
 func Routes(access *wire.Access, bodies *wire.Bodies, provider *oidc.Provider, streamPath func(path string) string) []wire.Route {
 	i := &identities{access, bodies, provider, streamPath}
 	return []wire.Route{
-		wire.Post("/v1/tokens", auth.Administer, i.createToken),
-		wire.Get("/v1/tokens", auth.Administer, i.listTokens),
-		wire.Get("/v1/tokens/{token_id}", auth.Administer, i.getToken),
-		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, i.rotateToken),
-		wire.Delete("/v1/tokens/{token_id}", auth.Administer, i.revokeToken),
+		wire.Post("/v1/tokens", auth.Administer, i.withKeyring(i.createToken)),
+		wire.Get("/v1/tokens", auth.Administer, i.withKeyring(i.listTokens)),
+		wire.Get("/v1/tokens/{token_id}", auth.Administer, i.withKeyring(i.getToken)),
+		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, i.withKeyring(i.rotateToken)),
+		wire.Delete("/v1/tokens/{token_id}", auth.Administer, i.withKeyring(i.revokeToken)),
 		wire.Get("/v1/me", auth.Known, i.showMe),
 		// The token is in the body, or there is nothing to sign in to.
 		wire.Post("/v1/login", auth.Public, i.signIn),
 		wire.Post("/v1/logout", auth.Known, i.signOut),
-		wire.Post("/v1/stream-tickets", auth.Known, i.createStreamTicket),
+		wire.Post("/v1/stream-tickets", auth.Known, i.withKeyring(i.createStreamTicket)),
 		wire.Get("/v1/oidc", auth.Public, i.showIssuer),
 		wire.GetOnly(oidc.StartPath, auth.Public, i.startSignIn),
 		wire.GetOnly(oidc.CallbackPath, auth.Public, i.endSignIn),
 	}
 }
 
-// keyring returns the manager of tokens. Errors: service_unavailable in an embedded service without
-// tokens.
-func (i *identities) keyring() (*auth.Keyring, error) {
-	if i.access.Keyring == nil {
-		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no tokens")
+// errNoKeyring is the refusal of an embedded service without tokens.
+var errNoKeyring = refusal.New(wire.CodeServiceUnavailable, "this service keeps no tokens")
+
+// withKeyring returns the handler of a route that needs the manager of tokens.
+func (i *identities) withKeyring(handle func(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error) wire.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if i.access.Keyring == nil {
+			return errNoKeyring
+		}
+		return handle(w, r, i.access.Keyring)
 	}
-	return i.access.Keyring, nil
 }
 
 // createToken creates a token. Only this reply contains its secret.
-func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
-	}
+func (i *identities) createToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	var body api.CreateTokenBody
 	if err := i.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
@@ -78,11 +78,7 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listTokens answers with a page of tokens, oldest first.
-func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
-	}
+func (i *identities) listTokens(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	query := wire.Query(r)
 	q := auth.TokenQuery{State: api.TokenState(query.Get("state"))}
 	switch q.State {
@@ -90,9 +86,11 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return wire.BadQuery("state", "active, expired or revoked")
 	}
-	if q.Limit, err = wire.QueryLimit(query, api.DefaultTokenPage, api.MaxPageLimit); err != nil {
+	limit, err := wire.QueryLimit(query, api.DefaultTokenPage, api.MaxPageLimit)
+	if err != nil {
 		return err
 	}
+	q.Limit = limit + 1
 	after, err := tokenList.After(query)
 	if err != nil {
 		return err
@@ -103,8 +101,6 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 		}
 		q.AfterID = after[1]
 	}
-	limit := q.Limit
-	q.Limit++
 	tokens, err := keyring.List(r.Context(), q)
 	if err != nil {
 		return err
@@ -122,11 +118,7 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, page)
 }
 
-func (i *identities) getToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
-	}
+func (i *identities) getToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	token, err := keyring.Token(r.Context(), wire.PathID(r, "token_id"))
 	if err != nil {
 		return err
@@ -135,11 +127,7 @@ func (i *identities) getToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rotateToken gives a token a new secret, which only this reply contains.
-func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
-	}
+func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	var body api.RotateTokenBody
 	if err := i.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err
@@ -151,11 +139,7 @@ func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-func (i *identities) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := i.keyring()
-	if err != nil {
-		return err
-	}
+func (i *identities) revokeToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	if err := keyring.Revoke(r.Context(), wire.PathID(r, "token_id"), true); err != nil {
 		return err
 	}
