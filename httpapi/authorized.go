@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -32,6 +33,27 @@ type authorized struct {
 }
 
 var _ runs.Service = authorized{}
+
+// newAuthorized returns the store behind every API.
+func newAuthorized(options *Options) authorized {
+	held := authorized{
+		store: options.Store, sealer: options.Sealer,
+		stored: wire.NewStored(options.Limits.Quota, time.Now), //nolint:forbidigo // budgets refill by this process's clock
+	}
+	if options.Webhooks != nil {
+		held.checkCallback, held.callbackRoles = options.Webhooks.CheckCallback, options.Webhooks.CallbackRoles
+		if held.checkCallback == nil {
+			held.checkCallback = options.Webhooks.Manager.CheckURL
+		}
+	}
+	if options.Backlogs != nil {
+		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // the age of a count is by this process's clock
+	}
+	if disk, known := options.Store.(runs.Disk); known {
+		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
+	}
+	return held
+}
 
 // scopeOf returns the scope of the context's caller.
 func scopeOf(ctx context.Context) runs.Scope { return runs.ScopeOf(auth.From(ctx)) }

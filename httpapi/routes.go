@@ -5,29 +5,69 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
+	auditroutes "github.com/holdpoint/holdpoint/httpapi/v1/audit"
+	"github.com/holdpoint/holdpoint/httpapi/v1/decide"
+	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
+	"github.com/holdpoint/holdpoint/httpapi/v1/people"
+	"github.com/holdpoint/holdpoint/httpapi/v1/rules"
+	runroutes "github.com/holdpoint/holdpoint/httpapi/v1/runs"
+	"github.com/holdpoint/holdpoint/httpapi/v1/streams"
+	"github.com/holdpoint/holdpoint/httpapi/v1/tokens"
+	"github.com/holdpoint/holdpoint/httpapi/v1/work"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/multiplex"
+	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// routes returns the routes of /v1 and of operators, with the paths of openapi.yaml. features are routes of the
-// packages below v1.
-func (s *Server) routes(features ...[]wire.Route) []wire.Route {
-	return append([]wire.Route{
-		// Each call over the connection is checked as a call of its own route.
-		wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
+// readsAboutTimeout limits the reads about a request, and of the other requests of an explanation. After
+// that the reply is without them. A variable for tests, which may run on a slow machine.
+var readsAboutTimeout = time.Second
 
-		wire.Get(pathLive, auth.Public, s.live),
-		wire.Get(pathReady, auth.Public, s.ready),
-		wire.Get(pathVersion, auth.Known, s.about.version),
-		wire.Get("/openapi.yaml", auth.Known, s.about.showYAML),
-		wire.Get("/openapi.json", auth.Known, s.about.showJSON),
-	}, slices.Concat(features...)...)
+// routes returns the routes of /v1 and of operators, with the paths of openapi.yaml.
+func (s *Server) routes(options *Options) []wire.Route {
+	bodies, maxRuleAgeMs := s.calls.Bodies, options.MaxRuleAge.Milliseconds()
+	workers := work.New(work.Options{
+		Calls: s.calls, Claims: options.Claims, Sealer: options.Sealer, Signing: options.Signing,
+		Issuer: GrantIssuer(options.Issuer), Unscoped: options.Store, Logger: options.Logger,
+	})
+	explained := explain.Collector{
+		Whole: options.Store, NowMs: s.store.NowMs, Waiting: options.Claims.WaitingFor, Directory: directory{options.Keyring},
+	}
+	if options.Notify != nil {
+		explained.Channels = options.Notify.Channels()
+	}
+	program := about{options.Version, options.OpenAPIYAML, options.OpenAPIJSON}
+	return slices.Concat(
+		runroutes.Routes(runroutes.Options{Calls: s.calls, InputWait: options.Limits.InputWait, HandOver: workers.HandOver, Explain: explained}),
+		decide.Routes(s.calls, options.Store, maxRuleAgeMs, readsAboutTimeout),
+		workers.Routes(),
+		streams.Routes(s.store, s.streams, options.StreamWriteTimeout),
+		rules.Routes(s.store, bodies, maxRuleAgeMs, readsAboutTimeout),
+		tokens.Routes(s.access, bodies, options.OIDC, s.streamPath),
+		auditroutes.Routes(auditroutes.Sources{
+			Store: s.store, Bodies: bodies, Signing: options.Signing, Journal: options.Journal,
+			Checkpoints: options.Checkpoints, Redactor: options.Redactor,
+		}),
+		hooks.Routes(s.store, bodies, options.Webhooks),
+		people.Routes(options.Notify, bodies),
+		[]wire.Route{
+			// Each call over the connection is checked as a call of its own route.
+			wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
+
+			wire.Get(pathLive, auth.Public, s.live),
+			wire.Get(pathReady, auth.Public, s.ready),
+			wire.Get(pathVersion, auth.Known, program.version),
+			wire.Get("/openapi.yaml", auth.Known, program.showYAML),
+			wire.Get("/openapi.json", auth.Known, program.showJSON),
+		},
+	)
 }
 
 // newRouter returns a router without routes.
