@@ -40,7 +40,7 @@ func (h *Handlers) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.Draining, cancel)()
-	claimed, err := h.claims.Claim(ctx, request)
+	claimed, err := h.Claims.Claim(ctx, request)
 	if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() == nil) {
 		return err
 	}
@@ -78,7 +78,7 @@ func (h *Handlers) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err := kit.CheckRunID(r.Context(), runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
-	claim, err := h.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, runs.ScopeOf(auth.From(r.Context())))
+	claim, err := h.Claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, runs.ScopeOf(auth.From(r.Context())))
 	if err != nil {
 		return err
 	}

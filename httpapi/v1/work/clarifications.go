@@ -36,7 +36,7 @@ func (h *Handlers) askParent(w http.ResponseWriter, r *http.Request) error {
 	if err := kit.CheckRunID(r.Context(), command.RunID, command); err != nil {
 		return err
 	}
-	asked, err := runs.Ask(r.Context(), asking{h.Store, h.unscoped}, command)
+	asked, err := runs.Ask(r.Context(), asking{h.Store, h.Unscoped}, command)
 	if err != nil {
 		return err
 	}

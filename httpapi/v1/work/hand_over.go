@@ -44,9 +44,9 @@ func (h *Handlers) handOverEach(ctx context.Context, claimed []api.Claim) ([]api
 	for i := range claimed {
 		if err := h.HandOver(ctx, &claimed[i]); err != nil {
 			failed = cmp.Or(failed, err)
-			h.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was released: it cannot be handed over",
+			h.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was released: it cannot be handed over",
 				slog.String("run_id", claimed[i].Run.RunID), slog.String("error", err.Error()))
-			h.claims.GiveBack(ctx, claimed[i:i+1])
+			h.Claims.GiveBack(ctx, claimed[i:i+1])
 			continue
 		}
 		handed = append(handed, claimed[i])
@@ -59,7 +59,7 @@ func (h *Handlers) handOverEach(ctx context.Context, claimed []api.Claim) ([]api
 
 // openResume returns a run's Resume for the lease's holder.
 func (h *Handlers) openResume(record *model.RunRecord) (*api.Resume, error) {
-	opened, err := runs.OpenRecord(h.sealer, record)
+	opened, err := runs.OpenRecord(h.Sealer, record)
 	if err != nil {
 		return nil, err
 	}

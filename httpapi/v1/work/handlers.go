@@ -13,17 +13,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/claims"
 )
 
-// Handlers are the handlers of the routes.
-type Handlers struct {
-	*kit.Calls
-
-	claims   *claims.Dispatcher
-	sealer   runs.Sealer
-	grants   grants
-	unscoped runs.Reader
-	logger   *slog.Logger
-}
-
 // Options are the dependencies.
 type Options struct {
 	*kit.Calls
@@ -39,10 +28,15 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// New returns the handlers.
-func New(o Options) *Handlers {
-	return &Handlers{o.Calls, o.Claims, o.Sealer, grants{o.Signing, o.Issuer}, o.Unscoped, o.Logger}
+// Handlers are the handlers of the routes.
+type Handlers struct {
+	Options
+
+	grants grants
 }
+
+// New returns the handlers.
+func New(o Options) *Handlers { return &Handlers{o, grants{o.Signing, o.Issuer}} }
 
 // Routes returns the routes.
 func (h *Handlers) Routes() []wire.Route {

@@ -76,7 +76,7 @@ func (h *Handlers) settledAfter(ctx context.Context, runID string, fence, after 
 	if err := cmp.Or(runs.CheckHolder(run, fence, auth.From(ctx)), mayResume(run, fence)); err != nil {
 		return api.Settled{}, false, err
 	}
-	if requests, err = runs.OpenRequests(h.sealer, run, requests); err != nil {
+	if requests, err = runs.OpenRequests(h.Sealer, run, requests); err != nil {
 		return api.Settled{}, false, err
 	}
 	linkSettled(ctx, requests)
