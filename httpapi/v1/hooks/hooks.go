@@ -40,12 +40,12 @@ type hooks struct {
 func Routes(store runs.Service, bodies *wire.Bodies, service *Service) []wire.Route {
 	h := &hooks{store, bodies, service}
 	return []wire.Route{
-		wire.Post("/v1/webhooks", auth.Administer, h.create),
-		wire.Get("/v1/webhooks", auth.Administer, h.list),
+		wire.Post("/v1/webhooks", auth.Administer, h.managed(h.create)),
+		wire.Get("/v1/webhooks", auth.Administer, h.managed(h.list)),
 		wire.Get("/v1/webhooks/{webhook_id}", auth.Administer, h.get),
-		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, h.change),
-		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, h.remove),
-		wire.Post("/v1/webhooks/{webhook_id}/rotate", auth.Administer, h.rotate),
+		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, h.managed(h.change)),
+		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, h.managed(h.remove)),
+		wire.Post("/v1/webhooks/{webhook_id}/rotate", auth.Administer, h.managed(h.rotate)),
 		wire.Post("/v1/webhooks/{webhook_id}/test", auth.Administer, h.test),
 		wire.Post("/v1/webhooks/{webhook_id}/replay", auth.Administer, h.replay),
 	}
@@ -60,6 +60,17 @@ func (h *hooks) manager() (*webhooks.Manager, error) {
 	return h.webhooks.Manager, nil
 }
 
+// managed returns the handler of a route that needs the manager.
+func (h *hooks) managed(handle func(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error) wire.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		manager, err := h.manager()
+		if err != nil {
+			return err
+		}
+		return handle(w, r, manager)
+	}
+}
+
 // changed answers with a webhook once its change is in effect.
 func (h *hooks) changed(w http.ResponseWriter, r *http.Request, status int, reply any) error {
 	if err := h.webhooks.Changed(r.Context()); err != nil {
@@ -69,11 +80,7 @@ func (h *hooks) changed(w http.ResponseWriter, r *http.Request, status int, repl
 }
 
 // create creates a webhook. Only this reply contains its secret.
-func (h *hooks) create(w http.ResponseWriter, r *http.Request) error {
-	manager, err := h.manager()
-	if err != nil {
-		return err
-	}
+func (h *hooks) create(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
 	body, err := h.body(w, r)
 	if err != nil {
 		return err
@@ -95,11 +102,7 @@ func (h *hooks) body(w http.ResponseWriter, r *http.Request) (*api.WebhookBody, 
 }
 
 // list answers with all webhooks, at most api.MaxWebhooks.
-func (h *hooks) list(w http.ResponseWriter, r *http.Request) error {
-	manager, err := h.manager()
-	if err != nil {
-		return err
-	}
+func (h *hooks) list(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
 	all, err := manager.List(r.Context())
 	if err != nil {
 		return err
@@ -128,11 +131,7 @@ func (h *hooks) get(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, found.View(h.webhooks.Manager.NowMs()))
 }
 
-func (h *hooks) change(w http.ResponseWriter, r *http.Request) error {
-	manager, err := h.manager()
-	if err != nil {
-		return err
-	}
+func (h *hooks) change(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
 	body, err := h.body(w, r)
 	if err != nil {
 		return err
@@ -144,11 +143,7 @@ func (h *hooks) change(w http.ResponseWriter, r *http.Request) error {
 	return h.changed(w, r, http.StatusOK, changed.View(manager.NowMs()))
 }
 
-func (h *hooks) remove(w http.ResponseWriter, r *http.Request) error {
-	manager, err := h.manager()
-	if err != nil {
-		return err
-	}
+func (h *hooks) remove(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
 	if err := manager.Remove(r.Context(), wire.PathID(r, "webhook_id")); err != nil {
 		return err
 	}
@@ -160,11 +155,7 @@ func (h *hooks) remove(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rotate gives a webhook a new secret, which only this reply contains.
-func (h *hooks) rotate(w http.ResponseWriter, r *http.Request) error {
-	manager, err := h.manager()
-	if err != nil {
-		return err
-	}
+func (h *hooks) rotate(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
 	var body api.RotateWebhookBody
 	if err := h.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err

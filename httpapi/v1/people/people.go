@@ -24,26 +24,28 @@ func Routes(service *notify.Service, bodies *wire.Bodies) []wire.Route {
 	return []wire.Route{
 		// Only deciders are notified, so only they may have messages sent.
 		wire.Get("/v1/me/addresses", auth.Decide, p.listAddresses),
-		wire.Post("/v1/me/addresses", auth.Decide, p.addAddress),
-		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, p.verifyAddress),
-		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, p.removeAddress),
+		wire.Post("/v1/me/addresses", auth.Decide, p.notifying(api.CodeChannelUnknown, p.addAddress)),
+		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, p.notifying(api.CodeAddressNotFound, p.verifyAddress)),
+		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, p.notifying(api.CodeAddressNotFound, p.removeAddress)),
 		wire.Get("/v1/me/quiet-hours", auth.Decide, p.getQuietHours),
-		wire.Put("/v1/me/quiet-hours", auth.Decide, p.setQuietHours),
+		wire.Put("/v1/me/quiet-hours", auth.Decide, p.notifying(api.CodeChannelUnknown, p.setQuietHours)),
 		wire.Delete("/v1/me/quiet-hours", auth.Decide, p.clearQuietHours),
 		wire.Get("/v1/me/push", auth.Decide, p.getPush),
-		wire.Post("/v1/me/push", auth.Decide, p.subscribePush),
+		wire.Post("/v1/me/push", auth.Decide, p.notifying(api.CodeChannelUnknown, p.subscribePush)),
 		wire.Get("/v1/channels", auth.Administer, p.listChannels),
-		wire.Post("/v1/channels/{name}/test", auth.Administer, p.testChannel),
+		wire.Post("/v1/channels/{name}/test", auth.Administer, p.notifying(api.CodeChannelNotFound, p.testChannel)),
 	}
 }
 
-// service returns the service for addresses and messages. Programs that embed the API may
-// omit it. Then there are no addresses and no channels, and the refusal has the given code.
-func (p *people) service(missing api.Code) (*notify.Service, error) {
+// notifying returns the handler of a route that needs the service for addresses and messages. Programs that
+// embed the API may omit it. Then there are no addresses and no channels, and the refusal has the given code.
+func (p *people) notifying(missing api.Code, handle wire.HandlerFunc) wire.HandlerFunc {
 	if p.notify == nil {
-		return nil, refusal.New(missing, "this service sends no notifications")
+		return func(http.ResponseWriter, *http.Request) error {
+			return refusal.New(missing, "this service sends no notifications")
+		}
 	}
-	return p.notify, nil
+	return handle
 }
 
 // listAddresses returns the addresses of the caller.
@@ -60,15 +62,11 @@ func (p *people) listAddresses(w http.ResponseWriter, r *http.Request) error {
 
 // addAddress adds an address of the caller and sends a code to it.
 func (p *people) addAddress(w http.ResponseWriter, r *http.Request) error {
-	people, err := p.service(api.CodeChannelUnknown)
-	if err != nil {
-		return err
-	}
 	var body api.AddressBody
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	added, err := people.Add(r.Context(), auth.From(r.Context()).Principal, &body)
+	added, err := p.notify.Add(r.Context(), auth.From(r.Context()).Principal, &body)
 	if err != nil {
 		return err
 	}
@@ -77,15 +75,11 @@ func (p *people) addAddress(w http.ResponseWriter, r *http.Request) error {
 
 // verifyAddress verifies an address of the caller by its code.
 func (p *people) verifyAddress(w http.ResponseWriter, r *http.Request) error {
-	people, err := p.service(api.CodeAddressNotFound)
-	if err != nil {
-		return err
-	}
 	var body api.VerifyAddressBody
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	verified, err := people.Verify(r.Context(), auth.From(r.Context()).Principal, wire.PathID(r, "address_id"), body.Code)
+	verified, err := p.notify.Verify(r.Context(), auth.From(r.Context()).Principal, wire.PathID(r, "address_id"), body.Code)
 	if err != nil {
 		return err
 	}
@@ -94,15 +88,11 @@ func (p *people) verifyAddress(w http.ResponseWriter, r *http.Request) error {
 
 // removeAddress deletes an address of the caller.
 func (p *people) removeAddress(w http.ResponseWriter, r *http.Request) error {
-	people, err := p.service(api.CodeAddressNotFound)
-	if err != nil {
-		return err
-	}
 	id := wire.PathID(r, "address_id")
 	if !refusal.ValidID(id) {
 		return refusal.New(api.CodeAddressNotFound, "you have no such address")
 	}
-	if err := people.Remove(r.Context(), auth.From(r.Context()).Principal, id); err != nil {
+	if err := p.notify.Remove(r.Context(), auth.From(r.Context()).Principal, id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -123,15 +113,11 @@ func (p *people) getPush(w http.ResponseWriter, r *http.Request) error {
 
 // subscribePush adds a browser of the caller.
 func (p *people) subscribePush(w http.ResponseWriter, r *http.Request) error {
-	people, err := p.service(api.CodeChannelUnknown)
-	if err != nil {
-		return err
-	}
 	var body api.PushBody
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	added, err := people.Subscribe(r.Context(), auth.From(r.Context()).Principal, &body)
+	added, err := p.notify.Subscribe(r.Context(), auth.From(r.Context()).Principal, &body)
 	if err != nil {
 		return err
 	}
@@ -152,15 +138,11 @@ func (p *people) listChannels(w http.ResponseWriter, r *http.Request) error {
 
 // testChannel sends a test message.
 func (p *people) testChannel(w http.ResponseWriter, r *http.Request) error {
-	people, err := p.service(api.CodeChannelNotFound)
-	if err != nil {
-		return err
-	}
 	var body api.TestChannelBody
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	tested, err := people.Test(r.Context(), wire.PathID(r, "name"), body.Address)
+	tested, err := p.notify.Test(r.Context(), wire.PathID(r, "name"), body.Address)
 	if err != nil {
 		return err
 	}
@@ -181,15 +163,11 @@ func (p *people) getQuietHours(w http.ResponseWriter, r *http.Request) error {
 
 // setQuietHours sets the caller's quiet hours.
 func (p *people) setQuietHours(w http.ResponseWriter, r *http.Request) error {
-	people, err := p.service(api.CodeChannelUnknown)
-	if err != nil {
-		return err
-	}
 	var body api.QuietHours
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	view, err := people.SetQuietHours(r.Context(), auth.From(r.Context()).Principal, &body)
+	view, err := p.notify.SetQuietHours(r.Context(), auth.From(r.Context()).Principal, &body)
 	if err != nil {
 		return err
 	}
