@@ -16,7 +16,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// handlers are the handlers of the routes.
 type handlers struct {
 	store        runs.Service
 	bodies       *wire.Bodies

@@ -20,7 +20,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// handlers are the handlers of the routes.
 type handlers struct {
 	store        runs.Service
 	feeds        *stream.Hub

@@ -11,7 +11,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// handlers are the handlers of the routes.
 type handlers struct {
 	*kit.Calls
 

@@ -25,7 +25,6 @@ type Options struct {
 	Explain explain.Collector
 }
 
-// handlers are the handlers of the routes.
 type handlers struct{ Options }
 
 // Routes returns the routes.

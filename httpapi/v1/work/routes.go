@@ -28,7 +28,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Handlers are the handlers of the routes.
+// Handlers serve the routes, and complete the claims of other features.
 type Handlers struct {
 	Options
 
