@@ -85,6 +85,7 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 	if err != nil {
 		return api.Claim{}, err
 	}
+	d.noteRun(claim.Run.AgentID)
 	if err := ctx.Err(); err != nil {
 		d.GiveBack(ctx, []api.Claim{claim})
 		return api.Claim{}, err

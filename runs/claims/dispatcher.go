@@ -37,6 +37,8 @@ type Options struct {
 	Opens func(dataKey string) bool
 	// HintLimit bounds the hints kept for each set of agents.
 	HintLimit int
+	// NowMs measures the silence of workers, from any moment on; the process's time if nil.
+	NowMs func() int64
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -78,6 +80,7 @@ type Dispatcher struct {
 	taking map[*runs.ClaimRun]*taking
 	// givingBack tracks the releases of runs whose waiter had left before the handover.
 	givingBack sync.WaitGroup
+	asked      asked
 	waiters    uint64 // numbers the waiters
 	arrivals   uint64 // numbers the hints
 }
@@ -89,10 +92,14 @@ func New(store Store, options Options) *Dispatcher {
 	options.ScanLimit = cmp.Or(options.ScanLimit, DefaultScanLimit)
 	options.HintLimit = cmp.Or(options.HintLimit, DefaultHintLimit)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
+	if options.NowMs == nil {
+		started := time.Now()
+		options.NowMs = func() int64 { return time.Since(started).Milliseconds() }
+	}
 	return &Dispatcher{
 		store: store, options: options, scanWanted: make(chan struct{}, 1),
 		demands: map[string]*demand{}, byAgent: map[string][]*demand{}, claiming: map[string]int64{},
-		taking: map[*runs.ClaimRun]*taking{},
+		taking: map[*runs.ClaimRun]*taking{}, asked: asked{byAgent: map[string]askedAgent{}, sinceMs: options.NowMs()},
 	}
 }
 
@@ -250,6 +257,7 @@ func (d *Dispatcher) join(agentIDs []string, scope runs.Scope, maxRuns int) *wai
 	}
 	shared.claimers++
 	shared.used = true
+	d.asked.note(agentIDs, d.options.NowMs())
 	d.waiters++
 	return &waiter{
 		number: d.waiters, demand: shared, maxRuns: maxRuns,
@@ -262,6 +270,7 @@ func (d *Dispatcher) unjoin(w *waiter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.demand.claimers--
+	d.asked.note(w.demand.agentIDs, d.options.NowMs())
 }
 
 // dropDemand deletes a demand without claimers.
