@@ -160,6 +160,15 @@ type Owners struct {
 	Principal, HolderPrincipal string
 }
 
+// Holding is what a run's row says of its worker.
+type Holding struct {
+	// Attached says that the newest holder keeps its lease while the run waits.
+	Attached bool
+	// Claims counts the claims. InOneStep says that the run was created and claimed at once.
+	Claims    int64
+	InOneStep bool
+}
+
 // FinishedRun is a finished run. Its time and id are a list position; the zero value is before the
 // first.
 type FinishedRun struct {

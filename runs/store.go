@@ -111,6 +111,16 @@ type Worklist interface {
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
 }
 
+// Presence tells whether a worker will continue a run. Callers never see the results.
+type Presence interface {
+	// Holdings returns what is known of the workers of runs, keyed by run_id, of those that exist. The ids
+	// must be valid.
+	Holdings(ctx context.Context, runIDs []string) (map[string]Holding, error)
+	// AloneMs is how long this process has known that no other one serves the database; 0 if another
+	// one may.
+	AloneMs() int64
+}
+
 // Gauge counts pending work.
 type Gauge interface {
 	// Vitals counts open requests, pending effects and other pending work, each up to limit rows.
@@ -210,6 +220,7 @@ type Store interface {
 	Within(scope Scope) Reader
 	Instance
 	Worklist
+	Presence
 	Keeper
 	Gauge
 }

@@ -23,8 +23,9 @@ type audience struct {
 	pool *pgxpool.Pool
 
 	mu sync.Mutex
-	// nobody reports that no other replica listens.
+	// nobody reports that no other replica listens, since a time.
 	nobody bool
+	since  time.Time
 	// pid is the server process of this replica's listener, 0 while it does not listen.
 	pid int32
 	// changes counts greetings and connections of the listener.
@@ -76,7 +77,20 @@ func (a *audience) look(ctx context.Context, due bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if changes == a.changes {
+		if !a.nobody {
+			a.since = time.Now()
+		}
 		a.nobody = !others
 	}
 	return nil
+}
+
+// absentFor returns for how long each check has found no other listener; 0 if there may be one.
+func (a *audience) absentFor() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.nobody {
+		return 0
+	}
+	return time.Since(a.since)
 }

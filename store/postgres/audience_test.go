@@ -83,6 +83,26 @@ func TestWhoeverDoesNotListenTells(t *testing.T) {
 	require.False(t, s.notifier.audience.absent())
 }
 
+// How long a replica has been alone begins anew with each other one.
+func TestAloneSince(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgrestest.URL(t), Options{})
+	alone(t, s)
+	a := &audience{pool: s.reads, pid: s.notifier.audience.pid}
+	require.Zero(t, a.absentFor(), "it has not looked")
+	require.NoError(t, a.look(t.Context(), true))
+	a.since = a.since.Add(-time.Hour)
+	require.NoError(t, a.look(t.Context(), true))
+	require.GreaterOrEqual(t, a.absentFor(), time.Hour)
+	a.greeted()
+	require.Zero(t, a.absentFor())
+	require.NoError(t, a.look(t.Context(), true))
+	require.Less(t, a.absentFor(), time.Hour)
+
+	s.notifier.audience.listening(0)
+	require.Zero(t, s.AloneMs(), "it cannot hear of others")
+}
+
 // A greeting during a check of the locks is not lost.
 func TestAGreetingDuringALookCounts(t *testing.T) {
 	t.Parallel()

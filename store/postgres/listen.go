@@ -24,6 +24,14 @@ const (
 // poll.
 func (s *Store) Hears() bool { return s.listener != nil }
 
+// AloneMs implements runs.Presence. A replica that does not listen cannot know of others.
+func (s *Store) AloneMs() int64 {
+	if s.listener == nil {
+		return 0
+	}
+	return s.notifier.audience.absentFor().Milliseconds()
+}
+
 // listener receives the hints of other replicas on its own connection.
 type listener struct {
 	config  *pgx.ConnConfig

@@ -240,29 +240,41 @@ func (r *Reader) RuleChanges(ctx context.Context, since int64, limit, maxBytes i
 const sqlOwners = `
 SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, '') FROM runs AS r`
 
-// maxOwnersAsked bounds the arguments of one statement.
-const maxOwnersAsked = 1_000
+const sqlHoldings = `
+SELECT r.run_id, r.attached, r.fence, r.started_at_ms = r.submitted_at_ms AND r.fence = 1 FROM runs AS r`
+
+// maxRunsAsked bounds the arguments of one statement.
+const maxRunsAsked = 1_000
 
 // Owners implements runs.Worklist.
 func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error) {
-	type owned struct {
+	return ofRuns(ctx, r, sqlOwners, runIDs, func(o *runs.Owners) []any { return []any{&o.Principal, &o.HolderPrincipal} })
+}
+
+// Holdings implements runs.Presence.
+func (r *Reader) Holdings(ctx context.Context, runIDs []string) (map[string]runs.Holding, error) {
+	return ofRuns(ctx, r, sqlHoldings, runIDs, func(h *runs.Holding) []any { return []any{&h.Attached, &h.Claims, &h.InOneStep} })
+}
+
+// ofRuns returns what a statement has about runs behind their run_id, keyed by it.
+func ofRuns[Row any](ctx context.Context, r *Reader, statement string, runIDs []string, targets func(*Row) []any) (map[string]Row, error) {
+	type keyed struct {
 		runID string
-		runs.Owners
+		row   Row
 	}
-	targets := func(o *owned) []any { return []any{&o.runID, &o.Principal, &o.HolderPrincipal} }
-	owners := make(map[string]runs.Owners, len(runIDs))
-	for part := range slices.Chunk(runIDs, maxOwnersAsked) {
+	rows := make(map[string]Row, len(runIDs))
+	for part := range slices.Chunk(runIDs, maxRunsAsked) {
 		var f filter
 		f.oneOf("r.run_id", part)
-		found, err := list(ctx, r.db, targets, f.of(sqlOwners), f.args...)
+		found, err := list(ctx, r.db, func(k *keyed) []any { return append([]any{&k.runID}, targets(&k.row)...) }, f.of(statement), f.args...)
 		if err != nil {
 			return nil, err
 		}
 		for i := range found {
-			owners[found[i].runID] = found[i].Owners
+			rows[found[i].runID] = found[i].row
 		}
 	}
-	return owners, nil
+	return rows, nil
 }
 
 // FinishedRuns implements runs.Keeper.

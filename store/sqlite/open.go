@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/holdpoint/holdpoint/auth"
@@ -148,6 +149,9 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 
 // Hears reports that notices of all commits arrive: no other process commits.
 func (s *Store) Hears() bool { return true }
+
+// AloneMs implements runs.Presence: no other process has the database open.
+func (s *Store) AloneMs() int64 { return math.MaxInt64 }
 
 // Pools returns how the connections of the lane and of reads are used. A database in memory has
 // one connection for both.

@@ -105,6 +105,29 @@ var suspensionTests = map[string]func(*harness){
 		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Len(h, reply.Claim.Resume.Approvals, 2)
 	},
+	"suspend/what the rows say of a run's worker": func(h *harness) {
+		held, plain := approvals("a"), approvals("a")
+		held.Hold = true
+		for runID, c := range map[string]runs.CreateRun{
+			"asked": {Suspend: &plain}, "own": {Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &plain},
+			"held": {Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &held}, "queued": {}, "claimed": {}, "left": {},
+		} {
+			c.SessionID, c.SessionGiven, c.RunID, c.Input = "s-"+runID, true, runID, api.JSON(`1`)
+			h.do(&c)
+		}
+		h.clock.Advance(1)
+		h.do(&runs.Suspend{RunID: "claimed", Fence: h.claim("claimed"), Suspension: plain})
+		h.do(&runs.Suspend{RunID: "left", Fence: h.claim("left"), Suspension: held})
+		holdings, err := h.store.Holdings(h.ctx, []string{"asked", "own", "held", "queued", "claimed", "left", "unknown"})
+		require.NoError(h, err)
+		require.Equal(h, map[string]runs.Holding{
+			"asked": {}, "queued": {}, "own": {Claims: 1, InOneStep: true}, "held": {Claims: 1, InOneStep: true, Attached: true},
+			"claimed": {Claims: 1}, "left": {Claims: 1, Attached: true},
+		}, holdings)
+		none, err := h.store.Holdings(h.ctx, nil)
+		require.NoError(h, err)
+		require.Empty(h, none)
+	},
 	"suspend/withdraw": func(h *harness) {
 		h.create("s", "r")
 		fence := h.claim("r")
