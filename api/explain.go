@@ -84,6 +84,23 @@ type RequestExplanation struct {
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the open request; 0 for not now.
 	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
+	// NoWorkerSinceMs is as in PendingExplanation.
+	NoWorkerSinceMs int64 `json:"no_worker_since_ms,omitzero"`
+}
+
+// PendingExplanation says in one line of a list what to know about an open request besides its deadline.
+type PendingExplanation struct {
+	// Text is the line in English.
+	Text string `json:"text"`
+	// NoWorkerSinceMs is set if a decision would wait for a worker: none has asked for runs of the agent
+	// since then, and none has one. It is 0 if a worker is there, if the run needs none, and if that is not
+	// known, for example because another replica may have the worker.
+	NoWorkerSinceMs int64 `json:"no_worker_since_ms,omitzero"`
+	// Notified are the people to whom the steps of the escalation have written, at most MaxRecipients. The
+	// explanation of the request says whether a message has arrived.
+	Notified []string `json:"notified,omitempty"`
+	// Next is the next step of the request's escalation.
+	Next *ExplainedNext `json:"next,omitempty"`
 }
 
 // NoticeState is the state of a notification.

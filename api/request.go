@@ -193,6 +193,8 @@ type PendingQuestionView struct {
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
 	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
+	// Explain is nil where there is nothing to say. Only the lists of requests have it.
+	Explain *PendingExplanation `json:"explain,omitempty"`
 }
 
 // PendingApprovalView is an open approval with its context.
@@ -208,4 +210,6 @@ type PendingApprovalView struct {
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
 	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
+	// Explain is nil where there is nothing to say. Only the lists of requests have it.
+	Explain *PendingExplanation `json:"explain,omitempty"`
 }

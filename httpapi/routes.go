@@ -39,6 +39,11 @@ func (s *Server) routes(options *Options) []wire.Route {
 	})
 	explained := explain.Collector{
 		Whole: options.Store, NowMs: s.store.NowMs, Waiting: options.Claims.WaitingFor, Directory: directory{options.Keyring},
+		Silence: func(agentID string) (ms int64, named bool) {
+			silence := options.Claims.SilenceOf(agentID)
+			return silence.Ms, silence.Named
+		},
+		Workers: options.Store,
 	}
 	if options.Notify != nil {
 		explained.Channels = options.Notify.Channels()
@@ -46,7 +51,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 	program := about{options.Version, options.OpenAPIYAML, options.OpenAPIJSON}
 	return slices.Concat(
 		runroutes.Routes(runroutes.Options{Calls: s.calls, InputWait: options.Limits.InputWait, HandOver: workers.HandOver, Explain: explained}),
-		decide.Routes(s.calls, options.Store, maxRuleAgeMs, readsAboutTimeout),
+		decide.Routes(s.calls, options.Store, explained.OfPending, maxRuleAgeMs, readsAboutTimeout),
 		workers.Routes(),
 		streams.Routes(s.store, s.streams, options.StreamWriteTimeout),
 		rules.Routes(s.store, bodies, maxRuleAgeMs, readsAboutTimeout),

@@ -25,6 +25,11 @@ type Collector struct {
 	NowMs func(ctx context.Context) (int64, error)
 	// Waiting counts the pending claims in this process that match a run.
 	Waiting func(run *runs.Claimable) int
+	// Silence returns for how long at least no worker has asked this process for an agent's runs, and whether one
+	// had asked for that agent by name before.
+	Silence func(agentID string) (ms int64, named bool)
+	// Workers is nil if nothing is known of workers; Silence, too.
+	Workers Workers
 	// Directory lists the credentials.
 	Directory Directory
 	// ShowEffect returns the caller's view of an effect.
@@ -71,6 +76,11 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 			return nil, err
 		}
 		facts.Notices = notices(handle)
+		silentMs, err := c.silent(ctx, []model.PendingRequest{found.PendingRequest})
+		if err != nil {
+			return nil, err
+		}
+		facts.AgentID, facts.SilentMs = found.AgentID, silentMs[handle]
 	} else if caller := auth.From(ctx); caller != nil {
 		facts.People.You = &api.ExplainedCaller{}
 	}
@@ -108,6 +118,7 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 		err = c.waiting(ctx, facts, actor, left)
 	case run.Leased(nowMs) || run.ClaimableAtMs > nowMs:
 	case run.ClaimableAtMs != 0:
+		facts.OtherReplicas = c.Workers != nil && c.Workers.AloneMs() == 0
 		facts.WorkersWaiting = int64(c.Waiting(&runs.Claimable{
 			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: run.ClaimableAtMs,
 			Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
@@ -122,7 +133,16 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 }
 
 func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {
-	notices, err := c.notices(ctx, &facts.Record.Run)
+	run := &facts.Record.Run
+	notices, err := c.notices(ctx, run)
+	if err != nil {
+		return err
+	}
+	open := make([]model.PendingRequest, len(facts.Record.Requests))
+	for i := range open {
+		open[i] = model.PendingRequest{Request: facts.Record.Requests[i], AgentID: run.AgentID, RunKind: run.Kind}
+	}
+	silentMs, err := c.silent(ctx, open)
 	if err != nil {
 		return err
 	}
@@ -148,12 +168,13 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 		case len(facts.Requests) == api.MaxExplainedRequests:
 			facts.RequestsMore++
 		default:
-			people, err := c.people(ctx, &facts.Record.Run, request, actor)
+			people, err := c.people(ctx, run, request, actor)
 			if err != nil {
 				return err
 			}
 			facts.Requests = append(facts.Requests, RequestFacts{
-				NowMs: facts.NowMs, Request: request, RunKind: facts.Record.Run.Kind, People: people, Notices: notices(request.Handle), Reader: actor.Name,
+				NowMs: facts.NowMs, Request: request, RunKind: run.Kind, People: people, Notices: notices(request.Handle), Reader: actor.Name,
+				AgentID: run.AgentID, SilentMs: silentMs[request.Handle],
 			})
 		}
 	}

@@ -74,6 +74,10 @@ func TestRun(t *testing.T) {
 			facts(run("r", api.StatusQueued, claimable)), api.ExplainNoWorker,
 			`Ready for 3 min. No worker is asking for runs of agent "coder".`, "",
 		},
+		"no worker at this replica": {
+			facts(run("r", api.StatusQueued, claimable), func(f *explain.RunFacts) { f.OtherReplicas = true }), api.ExplainNoWorker,
+			`Ready for 3 min. No worker is asking for runs of agent "coder" at this replica.`, "",
+		},
 		"workers": {
 			facts(run("r", api.StatusRunning, claimable), func(f *explain.RunFacts) { f.WorkersWaiting = 2 }), api.ExplainNoWorker,
 			`Ready for 3 min. 2 workers are waiting for runs of agent "coder": one should claim it at once.`, "",

@@ -19,6 +19,10 @@ type RequestFacts struct {
 	Reader string
 	// Notices is nil where the service notifies nobody.
 	Notices *Notices
+	// AgentID is the run's, and SilentMs how long no worker has asked for the agent's runs; 0 if one is there
+	// or that is not known.
+	AgentID  string
+	SilentMs int64
 }
 
 // People says who may decide a request, according to the current credentials.
@@ -101,6 +105,10 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		if e.Next = next(request, notices.AtMs); e.Next != nil && len(notices.Sent) > 0 {
 			e.Text += nextText(e.Next, f.NowMs)
 		}
+	}
+	if f.SilentMs != 0 {
+		e.NoWorkerSinceMs = f.NowMs - f.SilentMs
+		e.Text += " " + noWorkerText(f.AgentID, f.SilentMs)
 	}
 	return e
 }

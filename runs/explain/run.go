@@ -26,6 +26,8 @@ type RunFacts struct {
 	SessionEnded bool
 	// WorkersWaiting counts the pending claims in this process that match the run.
 	WorkersWaiting int64
+	// OtherReplicas says that workers may ask other processes.
+	OtherReplicas bool
 	// Asked is the run in the parent's session that asks this run's question; nil if it does not
 	// exist or the caller may not see it.
 	Asked *RunFacts
@@ -82,7 +84,11 @@ func claimable(f *RunFacts, e *api.RunExplanation) {
 		e.Text = fmt.Sprintf("Worker %s stopped answering; its lease ended %s. ", run.WorkerID, ago(run.LeaseExpiresAtMs, f.NowMs))
 	}
 	if f.WorkersWaiting == 0 {
-		e.Text += fmt.Sprintf("No worker is asking for runs of agent %q.", run.AgentID)
+		e.Text += fmt.Sprintf("No worker is asking for runs of agent %q", run.AgentID)
+		if f.OtherReplicas {
+			e.Text += " at this replica"
+		}
+		e.Text += "."
 		return
 	}
 	e.Text += fmt.Sprintf("%s waiting for runs of agent %q: one should claim it at once.", areWaiting(f.WorkersWaiting), run.AgentID)

@@ -20,8 +20,9 @@ var pendingList = paging.List{Cursor: "q", Keys: 3, Order: "session_id_asc,reque
 // filtered by session.
 func (h *handlers) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	reader := wire.ActorName(r)
-	return listPending(h, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool) api.PendingApprovalView {
+	return listPending(h, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool, explained *api.PendingExplanation) api.PendingApprovalView {
 		view := pending.ApprovalView(reader)
+		view.Explain = explained
 		if summary {
 			wire.Summarize(&view.Request)
 		}
@@ -31,12 +32,14 @@ func (h *handlers) listApprovals(w http.ResponseWriter, r *http.Request) error {
 
 func (h *handlers) listQuestions(w http.ResponseWriter, r *http.Request) error {
 	reader := wire.ActorName(r)
-	return listPending(h, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool) api.PendingQuestionView {
-		return pending.QuestionView(reader)
+	return listPending(h, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool, explained *api.PendingExplanation) api.PendingQuestionView {
+		view := pending.QuestionView(reader)
+		view.Explain = explained
+		return view
 	})
 }
 
-func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool) View) error {
+func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool, explained *api.PendingExplanation) View) error {
 	p, err := paging.Of(r, pendingList)
 	if err != nil {
 		return err
@@ -52,17 +55,26 @@ func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, 
 		q.After = &runs.RequestPosition{SessionID: p.After[0], RunID: p.After[1], RequestID: p.After[2]}
 	}
 	var openAtMs int64
+	explained := map[string]*api.PendingExplanation{}
 	return paging.Serve(w, r, &p, q, paging.Source[runs.RequestQuery, model.PendingRequest, View]{
 		FilterIDs: []string{q.SessionID},
 		Rows: func(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, err error) {
-			rows, openAtMs, err = h.pending(ctx, q)
+			if rows, openAtMs, err = h.pending(ctx, q); err != nil {
+				return nil, err
+			}
+			texts, err := h.explain(ctx, rows)
+			for i, text := range texts {
+				explained[rows[i].Request.Handle] = text
+			}
 			return rows, err
 		},
 		Count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
 			q.OpenAtMs = openAtMs
 			return h.Store.Reader(ctx).CountPendingRequests(ctx, q)
 		},
-		View: func(row *model.PendingRequest) View { return view(row, summary) },
+		View: func(row *model.PendingRequest) View {
+			return view(row, summary, explained[row.Request.Handle])
+		},
 		Keys: func(row *model.PendingRequest) []string {
 			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
 		},

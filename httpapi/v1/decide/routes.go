@@ -3,27 +3,34 @@
 package decide
 
 import (
+	"context"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 type handlers struct {
 	*kit.Calls
 
 	unscoped     runs.ValueReader
+	explain      Explain
 	maxRuleAgeMs int64
 	readsTimeout time.Duration
 }
 
+// Explain returns one line about each of these open requests, nil where there is nothing to say.
+type Explain func(ctx context.Context, rows []model.PendingRequest) ([]*api.PendingExplanation, error)
+
 // Routes returns the routes. unscoped reads sessions outside of the caller's scope, to find who asked for a request.
 // maxRuleAgeMs is the longest lifetime of a rule created with a decision, 0 for no maximum; readsTimeout limits the
 // reads about a request, which is then shown without the rest.
-func Routes(calls *kit.Calls, unscoped runs.ValueReader, maxRuleAgeMs int64, readsTimeout time.Duration) []wire.Route {
-	h := &handlers{calls, unscoped, maxRuleAgeMs, readsTimeout}
+func Routes(calls *kit.Calls, unscoped runs.ValueReader, explain Explain, maxRuleAgeMs int64, readsTimeout time.Duration) []wire.Route {
+	h := &handlers{calls, unscoped, explain, maxRuleAgeMs, readsTimeout}
 	return []wire.Route{
 		wire.Get("/v1/sessions/{session_id}/approvals", auth.Read, h.listApprovals),
 		wire.Post("/v1/sessions/{session_id}/approvals", auth.Decide, h.inSession(h.resolveApprovals)),

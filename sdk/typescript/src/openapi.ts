@@ -853,6 +853,7 @@ export interface components {
             /** @description Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed. */
             acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
+            explain?: components["schemas"]["PendingExplanation"];
             /** @description The parent of the session, when a child session asks. */
             parent_session_id?: components["schemas"]["ID"];
             request: components["schemas"]["ApprovalRequest"];
@@ -862,10 +863,21 @@ export interface components {
             /** @description Until when the caller snoozes the request, for the caller only. It may have passed. */
             snoozed_until_ms?: components["schemas"]["TimeMs"];
         };
+        /** @description What to know about an open request besides its deadline, in one line. The lists of requests have it where there is something to say; the stream and a session's view do not. */
+        PendingExplanation: {
+            next?: components["schemas"]["ExplainedNext"];
+            /** @description Set if a decision would wait for a worker: none has asked for runs of the agent since then, and none has one. It is absent when a worker is there, when the run needs none, and when that is not known, for example because the worker may ask another replica. */
+            no_worker_since_ms?: components["schemas"]["TimeMs"];
+            /** @description The people to whom the steps of the escalation have written. The explanation of the request says whether a message has arrived. */
+            notified?: string[];
+            /** @description The line in English. */
+            text: string;
+        };
         PendingQuestionView: {
             /** @description Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed. */
             acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
+            explain?: components["schemas"]["PendingExplanation"];
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
             /** @description The parent of the session, when a child session asks. Absent in a session's own view. */
@@ -1083,6 +1095,8 @@ export interface components {
             /** @description How many others there are. */
             may_decide_more?: number;
             next?: components["schemas"]["ExplainedNext"];
+            /** @description Set if a decision would wait for a worker, as in a list. */
+            no_worker_since_ms?: components["schemas"]["TimeMs"];
             /** @description The notifications of people about an open request, by the channels of the replica that answers. They have no addresses. */
             notified?: components["schemas"]["ExplainedNotice"][];
             /** @description When people will be notified of the request, at the earliest after an acknowledgement has lapsed. */

@@ -831,6 +831,7 @@ class PendingApprovalView(TypedDict):
     # Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed.
     acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
+    explain: NotRequired[PendingExplanation]
     # The parent of the session, when a child session asks.
     parent_session_id: NotRequired[str]
     request: ApprovalRequest
@@ -841,10 +842,26 @@ class PendingApprovalView(TypedDict):
     snoozed_until_ms: NotRequired[int]
 
 
+class PendingExplanation(TypedDict):
+    # What to know about an open request besides its deadline, in one line. The lists of requests have it where there is
+    # something to say; the stream and a session's view do not.
+    next: NotRequired[ExplainedNext]
+    # Set if a decision would wait for a worker: none has asked for runs of the agent since then, and none has one. It is
+    # absent when a worker is there, when the run needs none, and when that is not known, for example because the worker may
+    # ask another replica.
+    no_worker_since_ms: NotRequired[int]
+    # The people to whom the steps of the escalation have written. The explanation of the request says whether a message has
+    # arrived.
+    notified: NotRequired[list[str]]
+    # The line in English.
+    text: str
+
+
 class PendingQuestionView(TypedDict):
     # Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed.
     acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
+    explain: NotRequired[PendingExplanation]
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
     # The parent of the session, when a child session asks. Absent in a session's own view.
@@ -1067,6 +1084,8 @@ class RequestExplanation(TypedDict):
     # How many others there are.
     may_decide_more: NotRequired[int]
     next: NotRequired[ExplainedNext]
+    # Set if a decision would wait for a worker, as in a list.
+    no_worker_since_ms: NotRequired[int]
     # The notifications of people about an open request, by the channels of the replica that answers. They have no addresses.
     notified: NotRequired[list[ExplainedNotice]]
     # When people will be notified of the request, at the earliest after an acknowledgement has lapsed.

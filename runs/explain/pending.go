@@ -1,0 +1,158 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// SilentMs is how long no worker must have asked for an agent's runs before an explanation says so. It is longer
+// than the pauses of a worker that is there.
+const SilentMs = 120_000
+
+// Workers tells of workers. Its results are not restricted to the caller's scope.
+type Workers interface {
+	runs.Presence
+	// LeasedRuns is defined by runs.Reader.
+	LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error)
+}
+
+// OfPending explains the rows of a list in one line each; nil where there is nothing to say.
+func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) ([]*api.PendingExplanation, error) {
+	all := make([]*api.PendingExplanation, len(rows))
+	silentMs, err := c.silent(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	if len(silentMs) == 0 && !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }) {
+		return all, nil
+	}
+	nowMs, err := c.NowMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		all[i] = Pending(&rows[i], nowMs, silentMs[rows[i].Request.Handle])
+	}
+	return all, nil
+}
+
+// Pending explains a row of a list, or returns nil. silentMs is how long no worker has asked for its run; 0 if
+// one is there or that is not known.
+func Pending(row *model.PendingRequest, nowMs, silentMs int64) *api.PendingExplanation {
+	e := &api.PendingExplanation{}
+	if silentMs != 0 {
+		e.NoWorkerSinceMs = nowMs - silentMs
+		e.Text = noWorkerText(row.AgentID, silentMs)
+	}
+	if request := &row.Request; request.Escalates() {
+		progress := request.Progress()
+		for _, told := range progress.Told[:min(len(progress.Told), api.MaxRecipients)] {
+			e.Notified = append(e.Notified, told.Who)
+		}
+		atMs := progress.NextAtMs
+		for _, a := range request.AcknowledgedAt(nowMs) {
+			atMs = max(atMs, a.UntilMs)
+		}
+		if progress.NextAtMs != 0 && atMs > nowMs {
+			e.Next = next(request, atMs)
+		}
+	}
+	var told []string
+	for _, who := range e.Notified {
+		if named(who) {
+			told = append(told, shortName(who))
+		}
+	}
+	if len(told) > 0 {
+		e.Text += " Messages to " + allNames(told) + "."
+	}
+	if e.Next != nil {
+		e.Text += nextText(e.Next, nowMs)
+	}
+	if e.Text == "" {
+		return nil
+	}
+	if e.Text[0] == ' ' {
+		e.Text = e.Text[1:]
+	}
+	return e
+}
+
+func noWorkerText(agentID string, silentMs int64) string {
+	return fmt.Sprintf("No worker has asked for runs of agent %q for %s.", agentID, span(silentMs))
+}
+
+// silent returns, by handle, how long no worker has asked for the run of a request; at least SilentMs. A request is
+// left out if its worker waits for the decision itself, if none is needed, and if it is not certain that there
+// is none.
+func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (map[string]int64, error) {
+	if c.Workers == nil || c.Silence == nil {
+		return nil, nil
+	}
+	aloneMs := c.Workers.AloneMs()
+	if aloneMs < SilentMs {
+		return nil, nil // a worker may ask another replica
+	}
+	byAgent, named := map[string]int64{}, map[string]bool{}
+	var runIDs []string
+	for i := range rows {
+		row := &rows[i]
+		if _, known := byAgent[row.AgentID]; !known {
+			byAgent[row.AgentID], named[row.AgentID] = c.Silence(row.AgentID)
+		}
+		if mayLackWorker(row) && byAgent[row.AgentID] >= SilentMs {
+			runIDs = append(runIDs, row.Request.RunID)
+		}
+	}
+	if len(runIDs) == 0 {
+		return nil, nil
+	}
+	slices.Sort(runIDs)
+	holdings, err := c.Workers.Holdings(ctx, slices.Compact(runIDs))
+	if err != nil {
+		return nil, err
+	}
+	silentMs := map[string]int64{}
+	for i := range rows {
+		row := &rows[i]
+		holding, read := holdings[row.Request.RunID]
+		if read && mayLackWorker(row) && byAgent[row.AgentID] >= SilentMs && awaitsClaim(holding, named[row.AgentID]) {
+			silentMs[row.Request.Handle] = min(byAgent[row.AgentID], aloneMs)
+		}
+	}
+	if len(silentMs) == 0 {
+		return nil, nil
+	}
+	// A busy worker asks for no more runs.
+	leased, _, err := c.Workers.LeasedRuns(ctx, api.MaxLeasesShown+1)
+	if err != nil || len(leased) > api.MaxLeasesShown {
+		return nil, err
+	}
+	busy := map[string]bool{}
+	for i := range leased {
+		busy[leased[i].AgentID] = true
+	}
+	for i := range rows {
+		if busy[rows[i].AgentID] {
+			delete(silentMs, rows[i].Request.Handle)
+		}
+	}
+	return silentMs, nil
+}
+
+// mayLackWorker reports whether a worker may have to claim the run after the decision. The caller of a call waits
+// for it, the service itself completes a clarification, and a callback is posted.
+func mayLackWorker(row *model.PendingRequest) bool {
+	return row.RunKind == api.KindInput && row.Request.Open() && !row.Request.HasCallback()
+}
+
+// awaitsClaim reports whether the run will be claimed from the queue after the decision. A program that only reads
+// the decision never claims its run; one that claimed it when it created it may claim it by its id.
+func awaitsClaim(h runs.Holding, named bool) bool {
+	return !h.Attached && (named || h.Claims > 0 && !h.InOneStep)
+}

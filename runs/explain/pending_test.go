@@ -1,0 +1,144 @@
+package explain_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/explain"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// workers is a service where nobody has asked for runs for some time.
+type workers struct {
+	silentMs, aloneMs int64
+	named             bool
+	holding           runs.Holding
+	leased            []model.Run
+	// reads counts the reads of rows.
+	reads int
+}
+
+func (w *workers) AloneMs() int64 { return w.aloneMs }
+
+func (w *workers) Holdings(_ context.Context, runIDs []string) (map[string]runs.Holding, error) {
+	w.reads++
+	found := map[string]runs.Holding{}
+	for _, runID := range runIDs {
+		found[runID] = w.holding
+	}
+	return found, nil
+}
+
+func (w *workers) LeasedRuns(_ context.Context, limit int) ([]model.Run, int64, error) {
+	w.reads++
+	return w.leased[:min(limit, len(w.leased))], now, nil
+}
+
+func (w *workers) explain(t *testing.T, rows ...model.PendingRequest) []*api.PendingExplanation {
+	t.Helper()
+	c := &explain.Collector{
+		Silence: func(string) (int64, bool) { return w.silentMs, w.named }, Workers: w,
+		NowMs: func(context.Context) (int64, error) { return now, nil },
+	}
+	all, err := c.OfPending(t.Context(), rows)
+	require.NoError(t, err)
+	require.Len(t, all, len(rows))
+	return all
+}
+
+func pending(handle string, change ...func(*model.PendingRequest)) model.PendingRequest {
+	facts := asked(model.KindApproval)
+	row := model.PendingRequest{Request: *facts.Request, AgentID: "coder", RunKind: api.KindInput}
+	row.Request.Handle, row.Request.RunID = handle, "run-"+handle
+	for _, change := range change {
+		change(&row)
+	}
+	return row
+}
+
+func TestNoWorker(t *testing.T) {
+	t.Parallel()
+	gone := func() *workers {
+		return &workers{silentMs: 12 * minute, aloneMs: math.MaxInt64, named: true, holding: runs.Holding{Claims: 1}}
+	}
+	w := gone()
+	require.Equal(t, []*api.PendingExplanation{
+		{Text: `No worker has asked for runs of agent "coder" for 12 min.`, NoWorkerSinceMs: now - 12*minute},
+		{Text: `No worker has asked for runs of agent "coder" for 12 min.`, NoWorkerSinceMs: now - 12*minute},
+	}, w.explain(t, pending("a"), pending("b")))
+	require.Equal(t, 2, w.reads, "one of the runs and one of the leases, for all rows")
+
+	w = gone()
+	w.named, w.holding = false, runs.Holding{Claims: 1}
+	require.NotNil(t, w.explain(t, pending("a"))[0], "a worker claimed it, before this process began")
+	w = gone()
+	w.aloneMs = 3 * minute
+	require.EqualValues(t, now-3*minute, w.explain(t, pending("a"))[0].NoWorkerSinceMs, "before, another replica may have had the worker")
+
+	for name, c := range map[string]struct {
+		change func(*workers)
+		row    model.PendingRequest
+	}{
+		"a worker asked a moment ago":         {func(w *workers) { w.silentMs = explain.SilentMs - 1 }, pending("a")},
+		"another replica may have the worker": {func(w *workers) { w.aloneMs = 0 }, pending("a")},
+		"another replica was there just now":  {func(w *workers) { w.aloneMs = explain.SilentMs - 1 }, pending("a")},
+		"its worker is attached":              {func(w *workers) { w.holding.Attached = true }, pending("a")},
+		"a worker of the agent is busy":       {func(w *workers) { w.leased = []model.Run{{AgentID: "other"}, {AgentID: "coder"}} }, pending("a")},
+		"more leases than are read":           {func(w *workers) { w.leased = make([]model.Run, api.MaxLeasesShown+1) }, pending("a")},
+		"a program that only reads it":        {func(w *workers) { w.named, w.holding = false, runs.Holding{} }, pending("a")},
+		"a program that claims its own run":   {func(w *workers) { w.named, w.holding = false, runs.Holding{Claims: 1, InOneStep: true} }, pending("a")},
+		"the run is over":                     {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.Request.Outcome = api.OutcomeAllowed })},
+		"a call, whose caller waits for it":   {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.RunKind = api.KindCall })},
+		"a question of a child session":       {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.RunKind = api.KindParentClarification })},
+		"a callback that gets the decision":   {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.Request.Sealed = api.JSON(`{"callback":{}}`) })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := gone()
+			c.change(w)
+			require.Equal(t, []*api.PendingExplanation{nil}, w.explain(t, c.row))
+		})
+	}
+}
+
+// A healthy service reads nothing more for its lists.
+func TestNothingToSayReadsNothing(t *testing.T) {
+	t.Parallel()
+	w := &workers{silentMs: 1, aloneMs: math.MaxInt64}
+	require.Equal(t, []*api.PendingExplanation{nil, nil}, w.explain(t, pending("a"), pending("b")))
+	require.Zero(t, w.reads)
+}
+
+func TestPendingEscalation(t *testing.T) {
+	t.Parallel()
+	steps := func(state string) func(*model.PendingRequest) {
+		return func(p *model.PendingRequest) {
+			p.Request.Body = api.JSON(`{"escalation":{"steps":[{"notify":["role:admin"]},{"notify":["group:finance","user:dan"]}]}}`)
+			p.Request.EscalationState = api.JSON(state)
+		}
+	}
+	w := &workers{aloneMs: math.MaxInt64}
+	waiting := fmt.Sprintf(`{"next_step":1,"next_at_ms":%d,"told":[{"who":"user:ada"},{"who":"user:local"}]}`, now+30*minute)
+	looking := func(p *model.PendingRequest) {
+		p.Request.Acknowledgement = api.JSON(fmt.Sprintf(`[{"by":"user:ben","state":"acknowledged","at_ms":1,"until_ms":%d}]`, now+45*minute))
+	}
+	got := w.explain(t, pending("a", steps(waiting)), pending("b", steps(waiting), looking),
+		pending("c", steps(fmt.Sprintf(`{"next_step":0,"next_at_ms":%d}`, now))), pending("d", steps(`{}`)),
+		pending("e", func(p *model.PendingRequest) { p.Request.EscalationState = api.JSON(`{"withdraw":["slack"]}`) }))
+	require.Equal(t, "Messages to ada. Next: group finance and dan, in 30 min.", got[0].Text)
+	require.Equal(t, []string{"user:ada", "user:local"}, got[0].Notified)
+	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "user:dan"}}, got[0].Next)
+	require.Equal(t, "Messages to ada. Next: group finance and dan, in 45 min.", got[1].Text, "not while somebody looks at it")
+	require.Equal(t, []*api.PendingExplanation{nil, nil, nil}, got[2:], "a step that is due now, none, and no escalation")
+	require.Zero(t, w.reads)
+
+	w = &workers{silentMs: 5 * minute, aloneMs: math.MaxInt64, named: true}
+	require.Equal(t, `No worker has asked for runs of agent "coder" for 5 min. Messages to ada. Next: group finance and dan, in 30 min.`,
+		w.explain(t, pending("a", steps(waiting)))[0].Text)
+}
