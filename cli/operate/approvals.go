@@ -32,14 +32,15 @@ func (f approvalFilter) read(ctx context.Context, c *client.Client) ([]api.Pendi
 
 func (approvalFilter) table() table[api.PendingApprovalView] {
 	return table[api.PendingApprovalView]{
-		[]string{"HANDLE", "REQUEST", "SESSION", "TOOL", "INPUT", "REASON", "RAISED", "EXPIRES"},
-		func(item *api.PendingApprovalView, now time.Time) []string {
+		header: []string{"HANDLE", "REQUEST", "SESSION", "TOOL", "INPUT", "REASON", "RAISED", "EXPIRES"},
+		row: func(item *api.PendingApprovalView, now time.Time) []string {
 			request := &item.Request
 			return []string{
 				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), console.Cut(request.ToolName, 20), console.Cut(prompt.CommandOf(request.Input), 60),
 				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
+		note: func(item *api.PendingApprovalView) string { return noteOf(item.Explain) },
 	}
 }
 

@@ -76,8 +76,8 @@ func handleOf(view *api.RequestView) string {
 // decidedTable shows decisions and who made them.
 func decidedTable() table[api.RequestView] {
 	return table[api.RequestView]{
-		[]string{"REQUEST", "OUTCOME", "BY", "WHEN", "WAY", "SESSION", "RUN", "ABOUT"},
-		func(view *api.RequestView, now time.Time) []string {
+		header: []string{"REQUEST", "OUTCOME", "BY", "WHEN", "WAY", "SESSION", "RUN", "ABOUT"},
+		row: func(view *api.RequestView, now time.Time) []string {
 			var about string
 			if view.Kind == api.RequestApproval {
 				request := approvalOf(view)

@@ -35,8 +35,8 @@ func (f effectFilter) read(ctx context.Context, c *client.Client) ([]api.EffectV
 func (effectFilter) table() table[api.EffectView] { return effectTable }
 
 var effectTable = table[api.EffectView]{
-	[]string{"EFFECT", "SESSION", "TARGET", "STATE", "ATTEMPTS", "OWED", "LAST ERROR"},
-	func(effect *api.EffectView, now time.Time) []string {
+	header: []string{"EFFECT", "SESSION", "TARGET", "STATE", "ATTEMPTS", "OWED", "LAST ERROR"},
+	row: func(effect *api.EffectView, now time.Time) []string {
 		return []string{
 			effect.EffectID, effect.SessionID, effect.TargetSessionID, string(effect.State),
 			strconv.FormatInt(effect.Attempts, 10), console.Ago(effect.CreatedAtMs, now), console.Cut(effect.LastError, 60),

@@ -8,8 +8,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 )
@@ -19,6 +21,9 @@ type table[T any] struct {
 	header []string
 	// row returns one cell per heading; an empty one is shown as a dash.
 	row func(record *T, now time.Time) []string
+	// note returns what to know about a record; nil for a kind without. The column of notes is shown if
+	// there is one.
+	note func(record *T) string
 }
 
 // print prints records as a table, or as a JSON array.
@@ -31,7 +36,22 @@ func (t table[T]) print(terminal *console.Console, asJSON bool, records []T) err
 	for i := range records {
 		rows[i] = t.row(&records[i], now)
 	}
-	return terminal.Table(t.header, rows)
+	header := t.header
+	if t.note != nil && slices.ContainsFunc(records, func(record T) bool { return t.note(&record) != "" }) {
+		header = append(slices.Clip(header), "NOTE")
+		for i := range records {
+			rows[i] = append(rows[i], t.note(&records[i]))
+		}
+	}
+	return terminal.Table(header, rows)
+}
+
+// noteOf returns the explanation of a pending request.
+func noteOf(explained *api.PendingExplanation) string {
+	if explained == nil {
+		return ""
+	}
+	return explained.Text
 }
 
 // filter is the flags and arguments of a list command.

@@ -60,8 +60,8 @@ func (f deadLettersFilter) read(ctx context.Context, c *client.Client) ([]api.Me
 func (deadLettersFilter) table() table[api.MessageView] { return messageTable }
 
 var messageTable = table[api.MessageView]{
-	[]string{"MESSAGE", "FROM", "SUBJECT", "PAYLOAD", "SENT", "READINGS", "LAST ERROR"},
-	func(message *api.MessageView, now time.Time) []string {
+	header: []string{"MESSAGE", "FROM", "SUBJECT", "PAYLOAD", "SENT", "READINGS", "LAST ERROR"},
+	row: func(message *api.MessageView, now time.Time) []string {
 		return []string{
 			message.MessageID, message.FromSessionID, message.Subject, console.Cut(prompt.Compact(message.Payload), 60),
 			console.Ago(message.CreatedAtMs, now), strconv.FormatInt(message.DeliveryAttempts, 10), console.Cut(message.LastError, 90),

@@ -31,8 +31,8 @@ func (addressFilter) read(ctx context.Context, c *client.Client) ([]api.Address,
 
 func (addressFilter) table() table[api.Address] {
 	return table[api.Address]{
-		[]string{"ADDRESS ID", "CHANNEL", "ADDRESS", "VERIFIED", "ADDED"},
-		func(a *api.Address, now time.Time) []string {
+		header: []string{"ADDRESS ID", "CHANNEL", "ADDRESS", "VERIFIED", "ADDED"},
+		row: func(a *api.Address, now time.Time) []string {
 			verified := "no"
 			if a.VerifiedAtMs != 0 {
 				verified = console.Ago(a.VerifiedAtMs, now)
@@ -114,8 +114,8 @@ func (channelFilter) read(ctx context.Context, c *client.Client) ([]api.Channel,
 
 func (channelFilter) table() table[api.Channel] {
 	return table[api.Channel]{
-		[]string{"CHANNEL", "KIND", "LINKS", "PENDING", "FAILED", "LAST ERROR"},
-		func(channel *api.Channel, _ time.Time) []string {
+		header: []string{"CHANNEL", "KIND", "LINKS", "PENDING", "FAILED", "LAST ERROR"},
+		row: func(channel *api.Channel, _ time.Time) []string {
 			return []string{
 				channel.Name, string(channel.Kind), string(channel.Links), strconv.FormatInt(channel.Pending, 10), strconv.FormatInt(channel.Failed, 10), console.Cut(channel.LastError, 60),
 			}

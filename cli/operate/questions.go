@@ -33,14 +33,15 @@ func (f questionFilter) read(ctx context.Context, c *client.Client) ([]api.Pendi
 
 func (questionFilter) table() table[api.PendingQuestionView] {
 	return table[api.PendingQuestionView]{
-		[]string{"HANDLE", "REQUEST", "SESSION", "ASKED BY", "QUESTION", "OPTIONS", "RAISED", "EXPIRES"},
-		func(item *api.PendingQuestionView, now time.Time) []string {
+		header: []string{"HANDLE", "REQUEST", "SESSION", "ASKED BY", "QUESTION", "OPTIONS", "RAISED", "EXPIRES"},
+		row: func(item *api.PendingQuestionView, now time.Time) []string {
 			request := &item.Request
 			return []string{
 				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), askedBy(item), console.Cut(prompt.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
 				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
+		note: func(item *api.PendingQuestionView) string { return noteOf(item.Explain) },
 	}
 }
 

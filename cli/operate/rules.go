@@ -49,8 +49,8 @@ func (c *rulesList) Run(ctx context.Context, terminal *console.Console) error {
 }
 
 var ruleTable = table[api.RuleView]{
-	[]string{"RULE", "HITS", "BY", "WRITTEN", "ENDED", "TEXT"},
-	func(rule *api.RuleView, now time.Time) []string {
+	header: []string{"RULE", "HITS", "BY", "WRITTEN", "ENDED", "TEXT"},
+	row: func(rule *api.RuleView, now time.Time) []string {
 		return []string{
 			rule.RuleID, strconv.FormatInt(rule.Hits, 10), console.Cut(rule.CreatedBy, 20),
 			console.Ago(rule.CreatedAtMs, now), whyEnded(rule, now), console.Cut(rule.Text, shownRuleText),
@@ -187,8 +187,8 @@ var decisionTexts = map[api.RuleEffect]string{
 }
 
 var explainTable = table[api.ExplainedRule]{
-	[]string{"RULE", "", "WHY NOT", "TEXT"},
-	func(rule *api.ExplainedRule, _ time.Time) []string {
+	header: []string{"RULE", "", "WHY NOT", "TEXT"},
+	row: func(rule *api.ExplainedRule, _ time.Time) []string {
 		applies := "does not apply"
 		if rule.Applies {
 			applies = "applies"

@@ -25,8 +25,8 @@ func (f runEvents) read(ctx context.Context, c *client.Client) ([]api.RunEventEn
 
 func (runEvents) table() table[api.RunEventEntry] {
 	return table[api.RunEventEntry]{
-		[]string{"EVENT", "WHEN", "TYPE", "WHAT"},
-		func(entry *api.RunEventEntry, now time.Time) []string {
+		header: []string{"EVENT", "WHEN", "TYPE", "WHAT"},
+		row: func(entry *api.RunEventEntry, now time.Time) []string {
 			kind, what := eventText(entry)
 			return []string{entry.ID, console.Ago(entry.TimestampMs, now), kind, console.Cut(what, 160)}
 		},

@@ -38,8 +38,8 @@ func (f runFilter) read(ctx context.Context, c *client.Client) ([]api.RunView, e
 
 func (runFilter) table() table[api.RunView] {
 	return table[api.RunView]{
-		[]string{"RUN", "SESSION", "AGENT", "STATUS", "INPUT", "SUBMITTED", "UPDATED"},
-		func(run *api.RunView, now time.Time) []string {
+		header: []string{"RUN", "SESSION", "AGENT", "STATUS", "INPUT", "SUBMITTED", "UPDATED"},
+		row: func(run *api.RunView, now time.Time) []string {
 			return []string{
 				run.RunID, run.SessionID, run.AgentID, string(run.Status), console.Cut(run.Request.TextPreview, 50),
 				console.Ago(run.SubmittedAtMs, now), console.Ago(run.UpdatedAtMs, now),

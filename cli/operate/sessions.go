@@ -36,8 +36,8 @@ func (f sessionFilter) read(ctx context.Context, c *client.Client) ([]api.Sessio
 
 func (sessionFilter) table() table[api.SessionSummaryView] {
 	return table[api.SessionSummaryView]{
-		[]string{"SESSION", "AGENT", "STATUS", "APPROVALS", "QUESTIONS", "UPDATED"},
-		func(session *api.SessionSummaryView, now time.Time) []string {
+		header: []string{"SESSION", "AGENT", "STATUS", "APPROVALS", "QUESTIONS", "UPDATED"},
+		row: func(session *api.SessionSummaryView, now time.Time) []string {
 			return []string{
 				session.SessionID, session.AgentID, string(session.Status), strconv.Itoa(session.PendingApprovals),
 				strconv.Itoa(session.PendingQuestions), console.Ago(session.UpdatedAtMs, now),

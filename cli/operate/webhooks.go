@@ -126,8 +126,8 @@ func texts[T ~string](list []T) []string {
 }
 
 var webhookTable = table[api.Webhook]{
-	[]string{"WEBHOOK", "URL", "STATE", "FORMAT", "CREATED", "DESCRIPTION"},
-	func(w *api.Webhook, now time.Time) []string {
+	header: []string{"WEBHOOK", "URL", "STATE", "FORMAT", "CREATED", "DESCRIPTION"},
+	row: func(w *api.Webhook, now time.Time) []string {
 		state := "enabled"
 		if !w.Enabled {
 			state = w.DisabledReason

@@ -44,8 +44,8 @@ func (f workerFilter) read(ctx context.Context, c *client.Client) ([]workerLease
 
 func (workerFilter) table() table[workerLease] {
 	return table[workerLease]{
-		[]string{"WORKER", "PRINCIPAL", "RUN", "SESSION", "AGENT", "STATUS", "ATTEMPT", "LAST ACTIVE", "LEASE EXPIRES"},
-		func(lease *workerLease, now time.Time) []string {
+		header: []string{"WORKER", "PRINCIPAL", "RUN", "SESSION", "AGENT", "STATUS", "ATTEMPT", "LAST ACTIVE", "LEASE EXPIRES"},
+		row: func(lease *workerLease, now time.Time) []string {
 			return []string{
 				lease.WorkerID, lease.HolderPrincipal, lease.RunID, lease.SessionID, lease.AgentID, string(lease.Status),
 				strconv.FormatInt(lease.Attempt, 10), console.Ago(lease.UpdatedAtMs, now), console.Ago(lease.ExpiresAtMs, now),
