@@ -28,7 +28,9 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if len(silentMs) == 0 && !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }) {
+	notifies := len(c.Channels) > 0
+	escalates := func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }
+	if len(silentMs) == 0 && !(notifies && slices.ContainsFunc(rows, escalates)) {
 		return all, nil
 	}
 	nowMs, err := c.NowMs(ctx)
@@ -36,20 +38,20 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 		return nil, err
 	}
 	for i := range rows {
-		all[i] = Pending(&rows[i], nowMs, silentMs[rows[i].Request.Handle])
+		all[i] = pending(&rows[i], nowMs, silentMs[rows[i].Request.Handle], notifies)
 	}
 	return all, nil
 }
 
-// Pending explains a row of a list, or returns nil. silentMs is how long no worker has asked for its run; 0 if
-// one is there or that is not known.
-func Pending(row *model.PendingRequest, nowMs, silentMs int64) *api.PendingExplanation {
+// pending explains a row of a list, or returns nil. silentMs is how long no worker has asked for its run; 0 if
+// one is there or that is not known. notifies says that the service notifies people.
+func pending(row *model.PendingRequest, nowMs, silentMs int64, notifies bool) *api.PendingExplanation {
 	e := &api.PendingExplanation{}
 	if silentMs != 0 {
 		e.NoWorkerSinceMs = nowMs - silentMs
 		e.Text = noWorkerText(row.AgentID, silentMs)
 	}
-	if request := &row.Request; request.Escalates() {
+	if request := &row.Request; notifies && request.Escalates() {
 		progress := request.Progress()
 		for _, told := range progress.Told[:min(len(progress.Told), api.MaxRecipients)] {
 			e.Notified = append(e.Notified, told.Who)

@@ -20,6 +20,7 @@ type workers struct {
 	named             bool
 	holding           runs.Holding
 	leased            []model.Run
+	channels          []string
 	// reads counts the reads of rows.
 	reads int
 }
@@ -43,7 +44,7 @@ func (w *workers) LeasedRuns(_ context.Context, limit int) ([]model.Run, int64, 
 func (w *workers) explain(t *testing.T, rows ...model.PendingRequest) []*api.PendingExplanation {
 	t.Helper()
 	c := &explain.Collector{
-		Silence: func(string) (int64, bool) { return w.silentMs, w.named }, Workers: w,
+		Silence: func(string) (int64, bool) { return w.silentMs, w.named }, Workers: w, Channels: w.channels,
 		NowMs: func(context.Context) (int64, error) { return now, nil },
 	}
 	all, err := c.OfPending(t.Context(), rows)
@@ -123,7 +124,7 @@ func TestPendingEscalation(t *testing.T) {
 			p.Request.EscalationState = api.JSON(state)
 		}
 	}
-	w := &workers{aloneMs: math.MaxInt64}
+	w := &workers{aloneMs: math.MaxInt64, channels: []string{"mail"}}
 	waiting := fmt.Sprintf(`{"next_step":1,"next_at_ms":%d,"told":[{"who":"user:ada"},{"who":"user:local"}]}`, now+30*minute)
 	looking := func(p *model.PendingRequest) {
 		p.Request.Acknowledgement = api.JSON(fmt.Sprintf(`[{"by":"user:ben","state":"acknowledged","at_ms":1,"until_ms":%d}]`, now+45*minute))
@@ -138,7 +139,10 @@ func TestPendingEscalation(t *testing.T) {
 	require.Equal(t, []*api.PendingExplanation{nil, nil, nil}, got[2:], "a step that is due now, none, and no escalation")
 	require.Zero(t, w.reads)
 
-	w = &workers{silentMs: 5 * minute, aloneMs: math.MaxInt64, named: true}
+	w.channels = nil
+	require.Nil(t, w.explain(t, pending("a", steps(waiting)))[0], "a service that notifies nobody")
+
+	w = &workers{silentMs: 5 * minute, aloneMs: math.MaxInt64, named: true, channels: []string{"mail"}}
 	require.Equal(t, `No worker has asked for runs of agent "coder" for 5 min. Messages to ada. Next: group finance and dan, in 30 min.`,
 		w.explain(t, pending("a", steps(waiting)))[0].Text)
 }

@@ -98,6 +98,7 @@ func (f *flows) all(t *testing.T) {
 		{"Undo", f.undo},
 		{"Before", f.before},
 		{"Looking", f.looking},
+		{"Notes", f.notes},
 		{"Snooze", f.snooze},
 		{"Race", f.race},
 		{"Expiry", f.expiry},

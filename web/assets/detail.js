@@ -207,6 +207,7 @@ export function Detail({ one }) {
       <${Looking} one=${one} onSnoozed=${onSnoozed} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}
       <${SameCall} one=${one} />
+      ${one.note && !one.resolution && html`<p class="quiet note">${marked(one.note)}</p>`}
       <${Before} one=${one} />
       <${Details} one=${one} />
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}

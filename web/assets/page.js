@@ -6,6 +6,7 @@ import { Empty } from "./empty.js";
 import { Filters } from "./filters.js";
 import { arrange, clearSettled, inbox, lookUp, promptOf, showFresh, subscribe } from "./inbox.js";
 import { List, rowHeight } from "./list.js";
+import { followNotes } from "./notes.js";
 import { query } from "./route.js";
 import { onWidth } from "./screen.js";
 import { openHandle } from "./shown.js";
@@ -41,6 +42,7 @@ export function Inbox() {
   useInbox();
   const [, resized] = useReducer(n => n + 1, 0);
   useLayoutEffect(() => onWidth(resized), []);
+  useEffect(followNotes, []);
   const params = query(), asked = params.get("prompt");
   arrange(params.get("sort") ?? "");
   if (inbox.fresh.includes(asked)) showFresh();

@@ -9,6 +9,7 @@ import { lookingText } from "./looking.js";
 import { changed, inbox, isMine, nowMs } from "./inbox.js";
 import { iconOf, What } from "./link_row.js";
 import { marked, plain } from "./marks.js";
+import { noteOf } from "./notes.js";
 import { isNarrow } from "./screen.js";
 import { sessionName } from "./same_call.js";
 import { maySnooze, snooze, times } from "./snooze.js";
@@ -104,7 +105,7 @@ export function Row({ one, top, position, total, current, list }) {
   const calls = list.length === 0 ? [one] : callsInRow(one), left = calls.filter(other => !other.resolution);
   const over = one.resolution, outcome = over && calls.length > 1 ? outcomeOfRow(calls) : outcomeOf(one);
   const count = over ? calls.length : left.length, times = count > 1 ? `×${count}` : "";
-  const asker = askersOf(left.length > 0 ? left : [one]);
+  const asker = askersOf(left.length > 0 ? left : [one]), note = noteOf(left);
   const chosen = left.filter(other => inbox.selected.has(other.handle)).length;
   const open = event => {
     if (event.target.closest("input")) return;
@@ -116,13 +117,13 @@ export function Row({ one, top, position, total, current, list }) {
     focusPrompt(one, "key", true);
   };
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
-      aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
+      aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker) + (note && ", " + note))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
       style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter} ...${useMemo(() => swipeLeft(() => void swiped(one)), [one])}>
     <span class="lead"><${Icon} name=${iconOf(one)} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <${What} row=${row} />
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
-    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why"><${Lookers} calls=${left} />${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
+    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why" title=${plain(note)}><${Lookers} calls=${left} />${note && html`<b class="note">${marked(note)}</b> · `}${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
       <span class="tail">${times && html`<b class="times" title=${left.map(sessionName).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}
   </li>`;
 }
