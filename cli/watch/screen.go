@@ -54,6 +54,8 @@ type screen struct {
 	filter             string
 	note               string
 	live               bool
+	notes              noted
+	notesDue           time.Time
 
 	width, height int
 	// ended is why the stream ended.
@@ -81,7 +83,9 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		s.width, s.height, s.read, s.seen = message.Width, message.Height, nil, nil
 	case ticked:
-		return s, tick()
+		return s, tea.Batch(tick(), s.readNotes())
+	case noted:
+		s.notes = message
 	case streamEnded:
 		if s.ctx.Err() == nil {
 			s.ended = message.err

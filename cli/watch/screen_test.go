@@ -73,6 +73,37 @@ func TestALineBelowTheScreenIsNotRead(t *testing.T) {
 	}
 }
 
+// A note stands before the request and, once that is selected, below it in full. It takes no line of the text.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"ls"}`), asked("a2", `{"command":"pwd"}`))
+	require.NotNil(t, s.readNotes())
+	require.Nil(t, s.readNotes(), "it has just asked")
+	_, _ = s.Update(noted{
+		"h-a1": {Text: "No worker has asked[2J for runs.", NoWorkerSinceMs: 1}, "h-a2": {Text: "Next: ada, in 5 min."}, "gone": nil,
+	})
+	require.Contains(t, s.text(), "(no worker) bash: ls")
+	require.NotContains(t, s.text(), "Next: ada")
+	s.press("j")
+	require.Contains(t, s.text(), "No worker has asked")
+	require.NotContains(t, s.text(), "[2J")
+	s.press("j")
+	require.Contains(t, s.text(), "Next: ada, in 5 min.")
+	require.NotContains(t, s.text(), "(no worker) bash: pwd")
+	_, _ = s.Update(noted{})
+	require.NotContains(t, s.text(), "Next: ada")
+	for height := 6; height <= 30; height++ {
+		s := screenOf(asked("a1", `{"command":"ls","a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7}`))
+		s.height, s.notes = height, noted{"h-a1": {Text: "A note."}}
+		s.press("j")
+		lines := strings.Split(s.text(), "\n")
+		onScreen := strings.Join(lines[:min(height, len(lines))], "\n")
+		for _, line := range s.lines()[:s.read[s.current().key()]] {
+			require.Contains(t, onScreen, line, "%d", height)
+		}
+	}
+}
+
 // What the agent adds to its call stands above the input, and a search finds it.
 func TestTheWordsAndHintsOfTheAgentAreShown(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,9 @@ func (s *screen) text() string {
 	case s.note != "":
 		foot = append(foot, s.note)
 	}
+	if note := s.notes.text(s.current()); note != "" {
+		foot = append([]string{console.Printable(note, false)}, foot...)
+	}
 	if s.helping {
 		return strings.Join(append([]string{console.Fit(head, s.width), ""}, allKeys...), "\n")
 	}
@@ -110,7 +113,7 @@ func (s *screen) rows(room int) []string {
 		if one.dueMs > 0 {
 			left = console.Span(one.dueMs - s.now().UnixMilli())
 		}
-		lines = append(lines, mark+s.row(console.Printable(one.about(), false), console.Printable(one.agent, false), console.Printable(one.where, false), left, console.Span(s.now().UnixMilli()-one.createdAtMs)))
+		lines = append(lines, mark+s.row(s.notes.mark(one.handle())+console.Printable(one.about(), false), console.Printable(one.agent, false), console.Printable(one.where, false), left, console.Span(s.now().UnixMilli()-one.createdAtMs)))
 	}
 	return lines
 }
