@@ -71,8 +71,8 @@ type RequestExplanation struct {
 	You *ExplainedCaller `json:"you,omitempty"`
 	// Deadline is absent once the request is settled.
 	Deadline *ExplainedDeadline `json:"deadline,omitempty"`
-	// Notified has the notifications about an open request by the channels of the replica, at most
-	// MaxRecipients.
+	// Notified has the notifications about the request by the channels of the replica, at most
+	// MaxRecipients. Of a settled request it has those that were sent, withdrawn, or given up.
 	Notified []ExplainedNotice `json:"notified,omitempty"`
 	// NotifyAtMs is when people will be notified of the request.
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
@@ -112,6 +112,9 @@ const (
 	NoticePending NoticeState = "pending"
 	NoticeSent    NoticeState = "sent"
 	NoticeFailed  NoticeState = "failed" // given up
+	// NoticeWithdrawn: the channel has put the outcome in the place of the message, or removed it, because the
+	// request was settled.
+	NoticeWithdrawn NoticeState = "withdrawn"
 )
 
 // ExplainedNotice is a notification of a person. It has no address.

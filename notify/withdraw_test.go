@@ -203,14 +203,29 @@ func TestSettledRequestsWithdrawTheirMessages(t *testing.T) {
 		}
 		runID := raise(t, people["maker"], "s", "a", "b")
 		eventually(t, "both are told of both", func() bool { return len(b.of("ada")) == 2 && len(b.of("ben")) == 2 && len(s.pendingNotices(t)) == 0 })
+		run, err := people["ada"].GetRun(t.Context(), runID)
+		require.NoError(t, err)
+		requireNotices := func(state api.NoticeState) {
+			t.Helper()
+			at := slices.IndexFunc(run.PendingApprovals, func(a api.ApprovalRequest) bool { return a.ID == "a" })
+			explained, err := people["ada"].ExplainRequest(t.Context(), run.PendingApprovals[at].Handle)
+			require.NoError(t, err)
+			require.Len(t, explained.Notified, 2, explained.Text)
+			for _, one := range explained.Notified {
+				require.Equal(t, state, one.State, explained.Text)
+			}
+		}
+		requireNotices(api.NoticeSent)
 		b.fail(errors.New("not now"))
 		s.resolve(t, people["ben"], runID, api.BehaviorDeny, "a")
 		eventually(t, "a failed withdrawal", func() bool { w := s.withdrawal(t); return w != nil && w.LastError != "" })
+		requireNotices(api.NoticeSent)
 		failed := s.withdrawal(t)
 		b.fail(nil)
-		_, err := people["ada"].RetryEffect(t.Context(), "s", failed.EffectID)
+		_, err = people["ada"].RetryEffect(t.Context(), "s", failed.EffectID)
 		require.NoError(t, err)
 		eventually(t, "the withdrawal", func() bool { return len(s.pendingNotices(t)) == 0 })
+		requireNotices(api.NoticeWithdrawn)
 		for _, name := range []string{"ada", "ben"} {
 			texts := strings.Join(b.of(name), "|")
 			require.Len(t, b.of(name), 2)

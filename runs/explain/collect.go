@@ -81,8 +81,13 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 			return nil, err
 		}
 		facts.AgentID, facts.SilentMs = found.AgentID, silentMs[handle]
-	} else if caller := auth.From(ctx); caller != nil {
-		facts.People.You = &api.ExplainedCaller{}
+	} else {
+		if auth.From(ctx) != nil {
+			facts.People.You = &api.ExplainedCaller{}
+		}
+		if facts.Notices, err = c.settledNotices(ctx, &found.Request); err != nil {
+			return nil, err
+		}
 	}
 	explained := Request(&facts)
 	return &explained, nil

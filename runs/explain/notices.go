@@ -64,6 +64,51 @@ func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle st
 	}, nil
 }
 
+// settledNotices reads the notifications about a settled request that were sent, and whether they were withdrawn.
+func (c *Collector) settledNotices(ctx context.Context, request *model.Request) (*Notices, error) {
+	of := &Notices{}
+	for _, channel := range c.Channels {
+		query := runs.EffectQuery{
+			SessionID: request.SessionID, RunID: request.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
+			After: &runs.EffectPosition{CreatedAtMs: request.CreatedAtMs - 1},
+		}
+		effects, err := c.Reader.Effects(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		var sent []api.ExplainedNotice
+		for i := range effects {
+			notice, err := runs.NoticeOf(&effects[i])
+			if err == nil && !notice.Withdraws && notice.RequestHandle == request.Handle && effects[i].State != api.EffectPending {
+				sent = append(sent, explainedNotice(&effects[i], notice))
+			}
+		}
+		if len(sent) == 0 {
+			continue
+		}
+		// The withdrawal was written with the decision. It has the next id behind this one.
+		id := model.WithdrawalEffectID(channel, request.Handle)
+		query.After, query.Limit = &runs.EffectPosition{CreatedAtMs: request.SettledAtMs, EffectID: id[:len(id)-1]}, 1
+		if effects, err = c.Reader.Effects(ctx, query); err != nil {
+			return nil, err
+		}
+		withdrawn := len(effects) == 1 && effects[0].EffectID == id && effects[0].State == api.EffectDone
+		for _, notice := range sent {
+			switch {
+			case notice.State == api.NoticeFailed:
+			case withdrawn:
+				notice.State, notice.AtMs = api.NoticeWithdrawn, max(effects[0].FinishedAtMs, notice.AtMs)
+			case notice.AtMs > request.SettledAtMs:
+				continue // its effect also ends if the message is no longer sent
+			}
+			of.Sent = append(of.Sent, notice)
+		}
+	}
+	slices.SortStableFunc(of.Sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
+	of.Sent = of.Sent[:min(len(of.Sent), api.MaxRecipients)]
+	return of, nil
+}
+
 func explainedNotice(effect *model.Effect, notice *runs.PersonNotice) api.ExplainedNotice {
 	e := api.ExplainedNotice{
 		Who: notice.Principal, Channel: notice.Channel, State: api.NoticePending, AtMs: effect.CreatedAtMs,
@@ -89,7 +134,7 @@ func (n *Notices) text(nowMs int64) string {
 	case len(n.Sent) == 0:
 		return ""
 	}
-	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent}
+	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent, api.NoticeWithdrawn}
 	sorted := slices.Clone(n.Sent)
 	slices.SortStableFunc(sorted, func(a, b api.ExplainedNotice) int {
 		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
@@ -110,6 +155,8 @@ func noticeText(n *api.ExplainedNotice, nowMs int64) string {
 	switch {
 	case n.State == api.NoticeSent:
 		how += ", " + ago(n.AtMs, nowMs)
+	case n.State == api.NoticeWithdrawn:
+		how += ", withdrawn " + ago(n.AtMs, nowMs)
 	case n.State == api.NoticeFailed:
 		how += ", not reached, given up " + ago(n.AtMs, nowMs)
 	case n.Error != "":

@@ -63,6 +63,10 @@ func Request(f *RequestFacts) api.RequestExplanation {
 	if !request.Open() {
 		e.State, e.SinceMs, e.Text = api.ExplainSettled, request.SettledAtMs, settledText(request, f.NowMs)
 		e.You = ruledOut(e.You)
+		if f.Notices != nil {
+			e.Notified = f.Notices.Sent
+			e.Text += f.Notices.text(f.NowMs)
+		}
 		return e
 	}
 	e.SinceMs = request.CreatedAtMs

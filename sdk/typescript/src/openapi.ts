@@ -618,10 +618,10 @@ export interface components {
             /** @description When the next attempt may start. */
             next_at_ms?: components["schemas"]["TimeMs"];
             /**
-             * @description `failed`: the service gave up. A message that is only counted in another one, because of a flood, is `sent`.
+             * @description `failed`: the service gave up. `withdrawn`: the channel has put the outcome in the place of the message, or removed it, because the request was settled. A message that is only counted in another one, because of a flood, is `sent`.
              * @enum {string}
              */
-            state: "pending" | "sent" | "failed";
+            state: "pending" | "sent" | "failed" | "withdrawn";
             /** @description A principal. */
             who: string;
         };
@@ -1097,7 +1097,7 @@ export interface components {
             next?: components["schemas"]["ExplainedNext"];
             /** @description Set if a decision would wait for a worker, as in a list. */
             no_worker_since_ms?: components["schemas"]["TimeMs"];
-            /** @description The notifications of people about an open request, by the channels of the replica that answers. They have no addresses. */
+            /** @description The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a settled request these are the ones that were sent, withdrawn, or given up. */
             notified?: components["schemas"]["ExplainedNotice"][];
             /** @description When people will be notified of the request, at the earliest after an acknowledgement has lapsed. */
             notify_at_ms?: components["schemas"]["TimeMs"];

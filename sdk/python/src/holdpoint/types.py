@@ -611,8 +611,9 @@ class ExplainedNotice(TypedDict):
     error: NotRequired[str]
     # When the next attempt may start.
     next_at_ms: NotRequired[int]
-    # `failed`: the service gave up. A message that is only counted in another one, because of a flood, is `sent`.
-    state: Literal['pending', 'sent', 'failed']
+    # `failed`: the service gave up. `withdrawn`: the channel has put the outcome in the place of the message, or removed it,
+    # because the request was settled. A message that is only counted in another one, because of a flood, is `sent`.
+    state: Literal['pending', 'sent', 'failed', 'withdrawn']
     # A principal.
     who: str
 
@@ -1086,7 +1087,8 @@ class RequestExplanation(TypedDict):
     next: NotRequired[ExplainedNext]
     # Set if a decision would wait for a worker, as in a list.
     no_worker_since_ms: NotRequired[int]
-    # The notifications of people about an open request, by the channels of the replica that answers. They have no addresses.
+    # The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a
+    # settled request these are the ones that were sent, withdrawn, or given up.
     notified: NotRequired[list[ExplainedNotice]]
     # When people will be notified of the request, at the earliest after an acknowledgement has lapsed.
     notify_at_ms: NotRequired[int]
