@@ -183,8 +183,12 @@ type RunExplanation struct {
 	ClaimableAtMs int64 `json:"claimable_at_ms,omitzero"`
 	// HeldBy is the worker that holds the lease.
 	HeldBy *ExplainedHolder `json:"held_by,omitempty"`
-	// WaitingOn is the question in the parent's session that the run waits for.
-	WaitingOn *ExplainedParent `json:"waiting_on,omitempty"`
+	// WaitingOn is the question in the parent's session that the run waits for. Of a run that a worker has, it is a
+	// run that waits for people in a session below: the worker may wait for it.
+	WaitingOn *ExplainedRelative `json:"waiting_on,omitempty"`
+	// ChildrenMore counts other such runs below; there may be still more if it is at least
+	// MaxExplainedRequests - 1.
+	ChildrenMore int64 `json:"children_more,omitzero"`
 	// Owed are the run's pending and failed effects, at most MaxExplainedRequests.
 	Owed []EffectView `json:"owed,omitempty"`
 	// Finding is the holdpoint doctor code for a run that is stuck.
@@ -206,11 +210,22 @@ type ExplainedHolder struct {
 	LastHeartbeatMs int64 `json:"last_heartbeat_ms"`
 }
 
-// ExplainedParent is the question of a run in its parent's session.
-type ExplainedParent struct {
-	SessionID string `json:"session_id"`
-	RunID     string `json:"run_id"`
-	RequestID string `json:"request_id"`
+// Relation says whose run another run is.
+type Relation string
+
+// The relations.
+const (
+	RelationParent Relation = "parent" // it asks the run's question, in the parent's session
+	RelationChild  Relation = "child"  // it waits for people, in a session below
+)
+
+// ExplainedRelative is a run of the parent's session, or of a child, that a run waits for.
+type ExplainedRelative struct {
+	Relation  Relation `json:"relation"`
+	SessionID string   `json:"session_id"`
+	RunID     string   `json:"run_id"`
+	// RequestID is the question in the parent's session; empty for a child.
+	RequestID string `json:"request_id,omitempty"`
 	// Explain is absent when the question has not arrived there yet, or the caller may not see that
 	// session.
 	Explain *RunExplanation `json:"explain,omitempty"`

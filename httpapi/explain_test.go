@@ -81,6 +81,26 @@ func testExplain(t *testing.T, a *rig) {
 		require.Equal(t, false, request.at("you", "may_decide"))
 		require.Equal(t, "no_worker", why(t, behind[0]).at("state"))
 	})
+	parallel(t, "a session below", func(t *testing.T) {
+		parent := a.claimed(t)
+		require.Nil(t, why(t, parent.run).at("waiting_on"))
+		child, second := a.child(t, parent.session), a.child(t, parent.session)
+		require.Nil(t, why(t, parent.run).at("waiting_on"), "it does not wait for people")
+		a.post(t, "/v1/runs/"+child.run+"/suspend", fmt.Sprintf(`{"fence":%q,"approvals":[%s],"questions":[%s]}`, child.fence, approval("a"), question("q"))).want(http.StatusOK)
+		got := why(t, parent.run)
+		require.Equal(t, "held", got.at("state"))
+		require.Equal(t, "child", got.at("waiting_on", "relation"))
+		require.Equal(t, child.run, got.at("waiting_on", "run_id"))
+		require.Equal(t, "waiting_for_people", got.at("waiting_on", "explain", "state"))
+		require.Nil(t, got.at("children_more"), "one run with two requests")
+		require.Contains(t, got.textAt("text"), "In child session "+child.session+": 2 requests open. Waiting for")
+		a.post(t, "/v1/runs/"+second.run+"/suspend", fmt.Sprintf(`{"fence":%q,"questions":[%s]}`, second.fence, question("q"))).want(http.StatusOK)
+		require.EqualValues(t, 1, why(t, parent.run).at("children_more"))
+		for _, run := range []string{child.run, second.run} {
+			a.post(t, "/v1/runs/"+run+"/cancel", `{}`).want(http.StatusOK)
+		}
+		require.Nil(t, why(t, parent.run).at("waiting_on"))
+	})
 	parallel(t, "the session above", func(t *testing.T) {
 		child := a.child(t, a.parent(t))
 		asks := a.parked(t, child, "q")
@@ -90,6 +110,7 @@ func testExplain(t *testing.T, a *rig) {
 		got := why(t, child.run)
 		require.Equal(t, "waiting_for_parent", got.at("state"))
 		require.Equal(t, asks, got.at("waiting_on", "run_id"))
+		require.Equal(t, "parent", got.at("waiting_on", "relation"))
 		require.Equal(t, "waiting_for_people", got.at("waiting_on", "explain", "state"))
 	})
 }
@@ -135,6 +156,13 @@ func testExplainPeople(t *testing.T, a *rig, keyring *auth.Keyring) {
 	// Requests outside of the scope do not exist.
 	a.get(t, path, elsewhere).refused(api.CodeRequestNotFound)
 	a.get(t, "/v1/runs/explained-run/explain", elsewhere).refused(api.CodeRunNotFound)
+	// Neither do sessions below.
+	a.post(t, "/v1/runs", `{"session_id":"explained-2","run_id":"explained-held","input":1,"claim":{"worker_id":"w"}}`, admin).want(http.StatusAccepted)
+	a.post(t, "/v1/sessions", `{"session_id":"elsewhere-child","parent_session_id":"explained-2"}`, admin).want(http.StatusCreated)
+	a.post(t, "/v1/runs", `{"session_id":"elsewhere-child","input":1,"suspend":{"approvals":[`+approval("a")+`]}}`, admin).want(http.StatusAccepted)
+	require.Nil(t, a.get(t, "/v1/runs/explained-held/explain", ada).want(http.StatusOK).at("waiting_on"))
+	require.Equal(t, "elsewhere-child", a.get(t, "/v1/runs/explained-held/explain", admin).want(http.StatusOK).at("waiting_on", "session_id"))
+	a.post(t, "/v1/runs/explained-held/cancel", `{}`, admin).want(http.StatusOK)
 	// With the token revoked, no one may decide.
 	require.NoError(t, keyring.Revoke(t.Context(), adaToken, true))
 	require.NotContains(t, a.get(t, path, admin).want(http.StatusOK).list("may_decide"), "user:ada.explains")

@@ -86,7 +86,11 @@ func runExplained(e *api.RunExplanation, now time.Time) []console.Field {
 		behind = behind.Explain.QueuedBehind
 	}
 	if e.WaitingOn != nil {
-		fields = append(fields, console.Field{"asks", "session " + e.WaitingOn.SessionID + ", run " + e.WaitingOn.RunID})
+		label := "asks"
+		if e.WaitingOn.Relation == api.RelationChild {
+			label = "child"
+		}
+		fields = append(fields, console.Field{label, "session " + e.WaitingOn.SessionID + ", run " + e.WaitingOn.RunID})
 	}
 	for i := range e.Owed {
 		effect := &e.Owed[i]

@@ -105,6 +105,9 @@ func (c *Collector) OfRun(ctx context.Context, runID string, actor runs.Actor) (
 	}
 	left := api.MaxExplainChain
 	facts, err := c.run(ctx, record, nowMs, actor, &left)
+	if err == nil {
+		err = c.child(ctx, facts, actor)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +138,43 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 		err = c.owed(ctx, facts)
 	}
 	return facts, err
+}
+
+// child reads the facts about a run below the session of a run that a worker has: the first one with an open request,
+// without its own family.
+func (c *Collector) child(ctx context.Context, facts *RunFacts, actor runs.Actor) error {
+	run := &facts.Record.Run
+	if !model.TakesSlot(run.Kind) || run.Status != api.StatusRunning || !run.Leased(facts.NowMs) {
+		return nil
+	}
+	var below []string
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		open, err := c.Reader.PendingRequests(ctx, runs.RequestQuery{
+			Kind: kind, SessionID: run.SessionID, Below: true, Limit: api.MaxExplainedRequests, Budget: &runs.Budget{MaxBytes: maxQueueBytes},
+		})
+		if err != nil {
+			return err
+		}
+		for i := range open {
+			if runID := open[i].Request.RunID; open[i].Request.SessionID != run.SessionID && !slices.Contains(below, runID) {
+				below = append(below, runID)
+			}
+		}
+	}
+	if len(below) == 0 {
+		return nil
+	}
+	record, err := c.Reader.Run(ctx, below[0])
+	if refusal.CodeOf(err) == api.CodeRunNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	left := 0
+	facts.ChildrenMore = int64(len(below) - 1)
+	facts.Child, err = c.run(ctx, record, facts.NowMs, actor, &left)
+	return err
 }
 
 func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {

@@ -70,6 +70,13 @@ func TestRun(t *testing.T) {
 			facts(run("r", api.StatusRunning, held)), api.ExplainHeld,
 			"Worker w has the run. It was last heard 4 s ago, and its lease ends in 26 s.", "",
 		},
+		"a child": {
+			facts(run("r", api.StatusRunning, held), func(f *explain.RunFacts) {
+				f.Child, f.ChildrenMore = facts(run("child", api.StatusWaitingForApproval), waiting), 2
+			}), api.ExplainHeld,
+			"Worker w has the run. It was last heard 4 s ago, and its lease ends in 26 s. " +
+				"In child session s: waiting for an approval for 2 min. ada or ben can decide. No deadline.", "",
+		},
 		"no worker": {
 			facts(run("r", api.StatusQueued, claimable)), api.ExplainNoWorker,
 			`Ready for 3 min. No worker is asking for runs of agent "coder".`, "",

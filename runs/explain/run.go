@@ -31,6 +31,10 @@ type RunFacts struct {
 	// Asked is the run in the parent's session that asks this run's question; nil if it does not
 	// exist or the caller may not see it.
 	Asked *RunFacts
+	// Child is a run with an open request in a session below, nil for none that the caller may see, and ChildrenMore
+	// counts others.
+	Child        *RunFacts
+	ChildrenMore int64
 	// Owed has its pending and failed effects.
 	Owed []api.EffectView
 }
@@ -64,7 +68,18 @@ func Run(f *RunFacts) api.RunExplanation {
 	default:
 		queued(f, &e)
 	}
+	if f.Child != nil {
+		child(f, &e)
+	}
 	return e
+}
+
+// child adds a run in a session below: the worker may wait for it.
+func child(f *RunFacts, e *api.RunExplanation) {
+	of := Run(f.Child)
+	e.WaitingOn = &api.ExplainedRelative{Relation: api.RelationChild, SessionID: of.SessionID, RunID: of.RunID, Explain: &of}
+	e.ChildrenMore = f.ChildrenMore
+	e.Text += " In child session " + of.SessionID + ": " + lowered(of.Text)
 }
 
 func over(f *RunFacts, e *api.RunExplanation) {
@@ -180,7 +195,7 @@ func forPeople(e *api.RunExplanation) {
 func forParent(f *RunFacts, e *api.RunExplanation, request *model.Request) {
 	on := request.Clarification().WaitingOn
 	e.State, e.SinceMs = api.ExplainWaitingForParent, request.CreatedAtMs
-	e.WaitingOn = &api.ExplainedParent{SessionID: on.SessionID, RunID: on.RunID, RequestID: on.RequestID}
+	e.WaitingOn = &api.ExplainedRelative{Relation: api.RelationParent, SessionID: on.SessionID, RunID: on.RunID, RequestID: on.RequestID}
 	e.Text = "Waiting for an answer from session " + on.SessionID
 	if f.Asked == nil {
 		e.Text += "."

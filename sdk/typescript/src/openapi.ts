@@ -1294,6 +1294,8 @@ export interface components {
         };
         RunExplanation: {
             agent_id: components["schemas"]["ID"];
+            /** @description How many other runs in sessions below wait for people. There may be more if it is at least 19. */
+            children_more?: number;
             /** @description When a delayed run can be claimed. */
             claimable_at_ms?: components["schemas"]["TimeMs"];
             /** @description Since when a worker could claim the run. */
@@ -1327,10 +1329,13 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /** @description The explanation in English. */
             text: string;
-            /** @description The question that the run waits for in its parent's session. `explain` is absent when the question has not arrived, or the caller may not see that session. */
+            /** @description The question that the run waits for in its parent's session. Of a run that a worker has, it is a run that waits for people in a session below. `explain` is absent when the question has not arrived, or the caller may not see that session. */
             waiting_on?: {
                 explain?: components["schemas"]["RunExplanation"];
-                request_id: components["schemas"]["ID"];
+                /** @enum {string} */
+                relation: "parent" | "child";
+                /** @description The question in the parent's session. */
+                request_id?: components["schemas"]["ID"];
                 run_id: components["schemas"]["ID"];
                 session_id: components["schemas"]["ID"];
             };

@@ -1343,16 +1343,21 @@ class RunExplanationHeldBy(TypedDict):
 
 
 class RunExplanationWaitingOn(TypedDict):
-    # The question that the run waits for in its parent's session. `explain` is absent when the question has not arrived, or
-    # the caller may not see that session.
+    # The question that the run waits for in its parent's session. Of a run that a worker has, it is a run that waits for
+    # people in a session below. `explain` is absent when the question has not arrived, or the caller may not see that
+    # session.
     explain: NotRequired[RunExplanation]
-    request_id: str
+    relation: Literal['parent', 'child']
+    # The question in the parent's session.
+    request_id: NotRequired[str]
     run_id: str
     session_id: str
 
 
 class RunExplanation(TypedDict):
     agent_id: str
+    # How many other runs in sessions below wait for people. There may be more if it is at least 19.
+    children_more: NotRequired[int]
     # When a delayed run can be claimed.
     claimable_at_ms: NotRequired[int]
     # Since when a worker could claim the run.
@@ -1381,8 +1386,9 @@ class RunExplanation(TypedDict):
     status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
     # The explanation in English.
     text: str
-    # The question that the run waits for in its parent's session. `explain` is absent when the question has not arrived, or
-    # the caller may not see that session.
+    # The question that the run waits for in its parent's session. Of a run that a worker has, it is a run that waits for
+    # people in a session below. `explain` is absent when the question has not arrived, or the caller may not see that
+    # session.
     waiting_on: NotRequired[RunExplanationWaitingOn]
     # Claims that wait for such a run at the replica that answers. Of a run that can be claimed.
     workers_waiting: NotRequired[int]
