@@ -44,6 +44,8 @@ const (
 	MaxExplainChain = 20
 	// MaxExplainedRequests is the maximum number of requests in a RunExplanation, and of effects.
 	MaxExplainedRequests = 20
+	// MaxExplainedRules is the maximum number of rules in a RequestExplanation.
+	MaxExplainedRules = 20
 )
 
 // RequestExplanation says what an approval or a question waits for.
@@ -84,6 +86,11 @@ type RequestExplanation struct {
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the open request; 0 for not now.
 	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
+	// Rules are the standing rules about the tool and the input of an open approval, those that apply first, then the
+	// newest, at most MaxExplainedRules. Requests with sensitive values have none.
+	Rules []ExplainedRule `json:"rules,omitempty"`
+	// RulesMore counts the others.
+	RulesMore int64 `json:"rules_more,omitzero"`
 	// NoWorkerSinceMs is as in PendingExplanation.
 	NoWorkerSinceMs int64 `json:"no_worker_since_ms,omitzero"`
 }

@@ -43,7 +43,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 			silence := options.Claims.SilenceOf(agentID)
 			return silence.Ms, silence.Named
 		},
-		Workers: options.Store,
+		Workers: options.Store, RulesNear: rules.Near{Store: s.store}.Of,
 	}
 	if options.Notify != nil {
 		explained.Channels = options.Notify.Channels()

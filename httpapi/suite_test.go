@@ -218,6 +218,7 @@ func TestAPI(t *testing.T) {
 					{"lists", testLists},
 					{"history", testHistory},
 					{"explain", testExplain},
+					{"explained rules", testExplainRules},
 					{"acknowledgement", testAcknowledgement},
 					{"events", testEvents},
 					{"streams", testStreams},

@@ -119,6 +119,16 @@ func requestExplained(e *api.RequestExplanation, now time.Time) []console.Field 
 	if e.Deadline != nil {
 		fields = append(fields, console.Field{"deadline", console.Moment(e.Deadline.AtMs, now)})
 	}
+	for i := range e.Rules {
+		rule, why := &e.Rules[i], "applies"
+		if !rule.Applies {
+			why = "does not apply: " + rule.WhyNot
+		}
+		fields = append(fields, console.Field{"rule", rule.RuleID + ", " + string(rule.Effect) + ", " + why})
+	}
+	if e.RulesMore > 0 {
+		fields = append(fields, console.Field{"rules", console.Count(int(e.RulesMore), "more rule")})
+	}
 	for i := range e.Notified {
 		n := &e.Notified[i]
 		line := fmt.Sprintf("%s by %s: %s %s", n.Who, n.Channel, n.State, console.Moment(n.AtMs, now))

@@ -35,6 +35,10 @@ type Collector struct {
 	// ShowEffect returns the caller's view of an effect.
 	ShowEffect func(effect *model.Effect) api.EffectView
 
+	// RulesNear returns the standing rules about an open request, and how many there are beyond api.MaxExplainedRules. It
+	// may be nil.
+	RulesNear func(ctx context.Context, request *model.DecidedRequest) (near []api.ExplainedRule, more int64, err error)
+
 	// Channels are the channels that notify people; none if the service notifies nobody.
 	Channels []string
 
@@ -81,6 +85,11 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 			return nil, err
 		}
 		facts.AgentID, facts.SilentMs = found.AgentID, silentMs[handle]
+		if c.RulesNear != nil {
+			if facts.Rules, facts.RulesMore, err = c.RulesNear(ctx, found); err != nil {
+				return nil, err
+			}
+		}
 	} else {
 		if auth.From(ctx) != nil {
 			facts.People.You = &api.ExplainedCaller{}

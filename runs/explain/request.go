@@ -23,6 +23,9 @@ type RequestFacts struct {
 	// or that is not known.
 	AgentID  string
 	SilentMs int64
+	// Rules are the standing rules about the request, and RulesMore counts the others.
+	Rules     []api.ExplainedRule
+	RulesMore int64
 }
 
 // People says who may decide a request, according to the current credentials.
@@ -110,6 +113,7 @@ func Request(f *RequestFacts) api.RequestExplanation {
 			e.Text += nextText(e.Next, f.NowMs)
 		}
 	}
+	e.Rules, e.RulesMore = f.Rules, f.RulesMore
 	if f.SilentMs != 0 {
 		e.NoWorkerSinceMs = f.NowMs - f.SilentMs
 		e.Text += " " + noWorkerText(f.AgentID, f.SilentMs)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
@@ -80,13 +79,9 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	}); err != nil {
 		return err
 	}
-	// The text of an exact rule contains its input, which may belong to a session outside of the
-	// caller's scope.
-	elsewhere := map[string]bool{}
-	if scope := runs.ScopeOf(auth.From(r.Context())); scope.Bounded() {
-		for _, rule := range standing {
-			elsewhere[rule.RuleID] = rule.SessionID == rules.AllSessions && rule.Match.InputDigest != ""
-		}
+	elsewhere, hidden := map[string]bool{}, exactElsewhere(r.Context())
+	for i := range standing {
+		elsewhere[standing[i].RuleID] = hidden(&standing[i])
 	}
 	idle := 0
 	answer.Rules = slices.DeleteFunc(answer.Rules, func(rule api.ExplainedRule) bool {

@@ -625,6 +625,13 @@ export interface components {
             /** @description A principal. */
             who: string;
         };
+        ExplainedRule: {
+            applies: boolean;
+            effect: components["schemas"]["RuleEffect"];
+            rule_id: components["schemas"]["ID"];
+            text: string;
+            why_not?: string;
+        };
         ExplainedRun: {
             explain?: components["schemas"]["RunExplanation"];
             run_id: components["schemas"]["ID"];
@@ -1104,6 +1111,10 @@ export interface components {
             /** @description The moment of the explanation by the service's clock. */
             now_ms: components["schemas"]["TimeMs"];
             request_id: components["schemas"]["ID"];
+            /** @description The standing rules about the tool and the input of an open approval, those that apply first, then the newest. Absent for a request with sensitive values, and with more than 10,000 rules or 8 MiB of them. */
+            rules?: components["schemas"]["ExplainedRule"][];
+            /** @description How many other such rules there are. */
+            rules_more?: number;
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
             /** @description When the state began. */

@@ -618,6 +618,14 @@ class ExplainedNotice(TypedDict):
     who: str
 
 
+class ExplainedRule(TypedDict):
+    applies: bool
+    effect: Literal['allow', 'ask', 'deny']
+    rule_id: str
+    text: str
+    why_not: NotRequired[str]
+
+
 class ExplainedRun(TypedDict):
     explain: NotRequired[RunExplanation]
     run_id: str
@@ -1095,6 +1103,11 @@ class RequestExplanation(TypedDict):
     # The moment of the explanation by the service's clock.
     now_ms: int
     request_id: str
+    # The standing rules about the tool and the input of an open approval, those that apply first, then the newest. Absent for
+    # a request with sensitive values, and with more than 10,000 rules or 8 MiB of them.
+    rules: NotRequired[list[ExplainedRule]]
+    # How many other such rules there are.
+    rules_more: NotRequired[int]
     run_id: str
     session_id: str
     # When the state began.
