@@ -118,6 +118,8 @@ func (f *flows) all(t *testing.T) {
 		{"History", f.history},
 		{"LongHistory", f.longHistory},
 		{"Session", f.session},
+		{"Reads", f.reads},
+		{"Crowd", f.crowd},
 		{"Family", f.family},
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},

@@ -104,14 +104,25 @@ export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)
 
 const pause = ms => new Promise(done => setTimeout(done, ms));
 
+// isPassing reports whether the same call may succeed later: there was no answer, or one that says so.
+export const isPassing = error => !(error instanceof Refused) || error.status >= 500 || error.status === 429 || error.status === 408;
+
+// retryIn is how many milliseconds a page waits before it repeats a read that has failed so many times in a row.
+export const retryIn = failures => Math.min(1000 * 2 ** (failures - 1), 30_000);
+
+// failureWords say why a read failed, and whether the page repeats it.
+export function failureWords(error) {
+  if (!isPassing(error)) return error.message;
+  return `${error instanceof Refused ? `The service failed (${error.status}).` : "The service cannot be reached."} Trying again…`;
+}
+
 // persist repeats a call with its key until the service has answered it.
 export async function persist(method, target, body, key) {
   for (let wait = 300; ; wait = Math.min(wait * 2, 5000)) {
     try {
       return await call(method, target, body, { "Idempotency-Key": key });
     } catch (error) {
-      const answered = error instanceof Refused && error.status < 500 && error.status !== 429 && error.status !== 408;
-      if (answered) throw error;
+      if (!isPassing(error)) throw error;
     }
     await pause(wait);
   }

@@ -1,17 +1,27 @@
 // What pages are made of: what they read, tables, refusals, questions before a deed, secrets.
 
 import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { get } from "./api.js";
+import { failureWords, get, isPassing, retryIn } from "./api.js";
 import { marked } from "./marks.js";
 
-// useRead reads an address, again after reload(), and every so often when asked.
+// useRead reads an address, again after reload(), after a failure that may pass, and every so often when asked. The
+// pause begins with the answer: a service that needs longer than the pause is still heard.
 export function useRead(address, everyMs = 0) {
   const [state, set] = useState({});
-  const [round, reload] = useReducer(n => n + 1, 0);
+  const [round, reload] = useReducer(n => n + 1, 0), failures = useRef(0);
   useEffect(() => {
-    let late = false;
-    get(address).then(data => { if (!late) set({ data }); }, error => { if (!late) set(before => ({ ...before, error: error.message })); });
-    const timer = everyMs ? setTimeout(reload, everyMs) : 0;
+    let late = false, timer = 0;
+    const again = ms => { if (ms > 0) timer = setTimeout(reload, ms); };
+    get(address).then(data => {
+      if (late) return;
+      failures.current = 0;
+      set({ data });
+      again(everyMs);
+    }, error => {
+      if (late) return;
+      set(before => ({ ...before, error: failureWords(error) }));
+      again(Math.max(everyMs, isPassing(error) ? retryIn(++failures.current) : 0));
+    });
     return () => { late = true; clearTimeout(timer); };
   }, [address, round]);
   return { ...state, reload };

@@ -1,7 +1,7 @@
 // The page of a session, and of a run: pending requests, and what happened in it.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { call, get, newKey, path } from "./api.js";
+import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { call, failureWords, get, isPassing, newKey, path, retryIn } from "./api.js";
 import { Confirm, Copy, Failure, useRead } from "./components.js";
 import { InputView } from "./content.js";
 import { conversation, readEvents } from "./conversation.js";
@@ -27,10 +27,12 @@ function Facts({ facts }) {
 function Waiting({ id }) {
   const asked = "?page=true&limit=100&fields=summary&session_id=" + encodeURIComponent(id);
   const approvals = useRead("/v1/approvals" + asked, 5000), questions = useRead("/v1/questions" + asked, 5000);
+  const more = [approvals, questions].some(({ data }) => data?.pagination.has_more), error = approvals.error ?? questions.error;
   const list = [["approval", approvals], ["question", questions]].flatMap(([kind, { data }]) => (data?.items ?? []).map(view => promptOf(view, kind)));
   const other = one => [askingSession(one) || one.session].find(session => session !== id);
   const why = one => html`${other(one) && html`<span class="asker">asked by ${marked(shortID(other(one)))}</span> · `}${marked(whyOf(one))}`;
-  return list.length > 0 && html`<h2>Waiting now <span class="n">${list.length}</span></h2><ul class="still-rows" aria-label="Waiting now">${list.map(one => html`<${LinkRow} key=${one.handle} one=${one} why=${why(one)} tail=${html`<${Time} calls=${[one]} />`} />`)}</ul>`;
+  return html`<${Failure} error=${error} />${list.length > 0 && html`<h2>Waiting now <span class="n">${list.length}${more && "+"}</span></h2><ul class="still-rows" aria-label="Waiting now">${list.map(one => html`<${LinkRow} key=${one.handle} one=${one} why=${why(one)} tail=${html`<${Time} calls=${[one]} />`} />`)}</ul>
+    ${more && html`<p class="more-line"><a href=${"/?q=" + encodeURIComponent(id)}>All of them in the inbox</a></p>`}`}`;
 }
 
 function Said({ item }) {
@@ -46,10 +48,12 @@ function Said({ item }) {
 }
 
 // useEvents returns the newest events of a session, those that come while the page is open, and on demand earlier ones:
-// {events, error, earlier}. earlier is undefined when the first is there.
+// {events, error, earlier}. earlier is undefined when the first is there. A read that failed is repeated by itself;
+// one of earlier events is left to the person, because it would hold up those that come.
 function useEvents(id, last) {
   const [goal, reach] = useState(() => Math.max(0, last - shownAtOnce)); // the events after this number
-  const [{ events, from, to, error }, keep] = useState({ from: goal, to: goal });
+  const [{ events, from, to, error, failures = 0 }, keep] = useState({ from: goal, to: goal });
+  const [round, repeat] = useReducer(n => n + 1, 0);
   const reading = useRef(false); // one read at a time, which events that come meanwhile do not stop
   useEffect(() => {
     const older = goal < from, [after, until] = older ? [goal, from] : [to, last];
@@ -61,8 +65,17 @@ function useEvents(id, last) {
       const left = kept.length < all.length ? Number(kept[0].id) - 1 : from;
       if (left > from) reach(left);
       keep({ events: kept, from: left, to: until });
-    }).catch(({ message }) => { reach(from); keep({ events, from, to, error: message }); }).finally(() => { reading.current = false; });
-  }, [goal, last, from, to]);
+    }).catch(error => {
+      reach(from);
+      if (older) keep({ events, from, to, error: "The earlier events could not be read." });
+      else keep({ events, from, to, error: failureWords(error), failures: isPassing(error) ? failures + 1 : 0 });
+    }).finally(() => { reading.current = false; });
+  }, [goal, last, from, to, round]);
+  useEffect(() => {
+    if (failures === 0) return;
+    const timer = setTimeout(repeat, retryIn(failures));
+    return () => clearTimeout(timer);
+  }, [failures]);
   return { events, error, earlier: events && from > 0 ? () => reach(Math.max(0, from - shownAtOnce)) : undefined };
 }
 

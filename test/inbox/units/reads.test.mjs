@@ -1,0 +1,21 @@
+// Which failed reads a page repeats, when, and what it says.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const { Refused, failureWords, isPassing, retryIn } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
+
+test("what may pass is repeated, and a refusal is not", () => {
+  assert.deepEqual([408, 429, 500, 503].map(status => isPassing(new Refused(status, {}))), [true, true, true, true]);
+  assert.deepEqual([400, 401, 403, 404, 409, 413].map(status => isPassing(new Refused(status, {}))), [false, false, false, false, false, false]);
+  assert.equal(isPassing(new TypeError("Failed to fetch")), true);
+});
+
+test("the pauses grow to half a minute and no further", () => {
+  assert.deepEqual([1, 2, 3, 4, 5, 6, 7, 2000].map(retryIn), [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+});
+
+test("people are told that the page tries again only where it does", () => {
+  assert.equal(failureWords(new TypeError("Failed to fetch")), "The service cannot be reached. Trying again…");
+  assert.equal(failureWords(new Refused(503, { detail: "busy" })), "The service failed (503). Trying again…");
+  assert.equal(failureWords(new Refused(404, { detail: "No session \"x\"" })), "No session \"x\"");
+});
