@@ -116,6 +116,7 @@ func (f *flows) all(t *testing.T) {
 		{"Restart", f.restart},
 		{"Pages", f.pages},
 		{"History", f.history},
+		{"LiveHistory", f.liveHistory},
 		{"LongHistory", f.longHistory},
 		{"Session", f.session},
 		{"Reads", f.reads},

@@ -1,14 +1,16 @@
 // The decisions of the history: read page by page, searched in the browser, written as CSV.
 
-import { useEffect, useMemo, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { get } from "./api.js";
+import { useEffect, useMemo, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { failureWords, get, isPassing, retryIn } from "./api.js";
 import { nameOfRow } from "./groups.js";
-import { isMine, nowMs, promptOf, searchable } from "./inbox.js";
+import { isMine, nowMs, onDecisions, promptOf, searchable } from "./inbox.js";
+import { nothingRead, withFresh, withNewest } from "./newest.js";
 import { settledWords, way } from "./words.js";
 
 const rowsAtOnce = 100; // that are shown before "Older"; a page of the service has as many
 const readAtOnce = 1000; // that are searched for words before "Search older"
 const mostExported = 10_000;
+const looksAfter = 1000; // milliseconds from a decision until the newest page is read, and between two such reads
 
 function promptOfDecision(view) {
   const one = promptOf(view, view.kind, view.resolution), { reason, rule, resolved_by: by } = view.resolution;
@@ -23,11 +25,41 @@ async function readPage(asked, cursor) {
 
 const wordsOf = text => text.toLowerCase().split(/\s+/).filter(Boolean);
 const fits = (one, words) => words.every(word => one.text.includes(word));
-const nothingRead = asked => ({ asked, items: [], cursor: "", more: true, error: "" });
+
+// useNewest reads the newest page again after decisions were made.
+function useNewest(now, keep) {
+  const last = useRef();
+  last.current = now;
+  useEffect(() => {
+    let late = false, timer = 0, reading = false, again = false, failures = 0;
+    const { asked } = last.current;
+    const later = ms => { again = false; timer = setTimeout(look, ms); };
+    const wants = () => { if (reading) again = true; else if (!timer) later(looksAfter); };
+    const look = async () => {
+      timer = 0;
+      if (last.current.items.length === 0 && last.current.more) { later(looksAfter); return; } // the first page is on its way
+      reading = true;
+      let wait = looksAfter;
+      try {
+        const page = await readPage(asked, "");
+        failures = 0;
+        if (!late) keep(before => before.asked === asked ? withNewest(before, page) : before);
+      } catch (error) {
+        again ||= isPassing(error);
+        wait = retryIn(++failures);
+      }
+      reading = false;
+      if (again && !late) later(wait);
+    };
+    const stop = onDecisions(wants);
+    return () => { late = true; stop(); clearTimeout(timer); };
+  }, [now.asked]);
+}
 
 // useDecisions returns the newest decisions that the service finds with these parameters and that have all words:
-// {list, found, read, more, loading, error, older()}. It reads on until there is a page of them, within a limit.
-// list is the part of the found ones that is shown: a word that fits all of them does not fill the document.
+// {list, found, read, more, loading, error, older(), fresh, showFresh()}. It reads on until there is a page of them,
+// within a limit. list is the part of the found ones that is shown: a word that fits all of them does not fill the
+// document. fresh counts those that were made since, as words; showFresh puts them into the list.
 export function useDecisions(asked, text) {
   const key = `${asked}\n${text}`, [kept, keep] = useState(() => nothingRead(asked)), [goal, setGoal] = useState({ key });
   const now = kept.asked === asked ? kept : nothingRead(asked);
@@ -38,12 +70,25 @@ export function useDecisions(asked, text) {
   useEffect(() => {
     if (!loading) return;
     let late = false;
-    readPage(asked, now.cursor).then(page => { if (!late) keep({ asked, error: "", ...page, items: [...now.items, ...page.items] }); },
-      error => { if (!late) keep({ ...now, error: error.message }); });
+    // The list may have been read anew meanwhile, or have got what is new.
+    const change = does => { if (!late) keep(before => before.asked !== asked ? does(nothingRead(asked)) : before.cursor === now.cursor ? does(before) : before); };
+    readPage(asked, now.cursor).then(page => change(before => ({ ...before, ...page, error: "", failures: 0, items: [...before.items, ...page.items] })),
+      error => change(before => ({ ...before, error: failureWords(error), failures: isPassing(error) ? before.failures + 1 : 0 })));
     return () => { late = true; };
   }, [loading, asked, now.cursor]);
+  // What failed and may pass is read again by itself.
+  useEffect(() => {
+    if (!now.error || now.failures === 0) return;
+    const timer = setTimeout(() => keep(before => before.asked === asked ? { ...before, error: "" } : before), retryIn(now.failures));
+    return () => clearTimeout(timer);
+  }, [asked, now.error, now.failures]);
+  useNewest(now, keep);
+  // Who searches for other words looks at another list.
+  useEffect(() => keep(withFresh), [text]);
   const older = () => { keep({ ...now, error: "" }); setGoal({ key, rows: list.length + rowsAtOnce, reads: now.items.length + readAtOnce }); };
-  return { list, found: found.length, read: now.items.length, more: now.more || found.length > rows, loading, error: now.error, older };
+  const waiting = useMemo(() => { const words = wordsOf(text); return now.fresh.filter(one => fits(one, words)).length; }, [now.fresh, text]);
+  const showFresh = () => { setGoal({ key, rows: rows + waiting, reads: reads + now.fresh.length }); keep(withFresh); };
+  return { list, found: found.length, read: now.items.length, more: now.more || found.length > rows, loading, error: now.error, older, fresh: waiting > 0 ? `${waiting}${now.missed ? "+" : ""}` : "", showFresh };
 }
 
 // allDecisions reads all of them, at most mostExported: {list, read, cut}. cut says that there are older ones.

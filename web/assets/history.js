@@ -53,7 +53,7 @@ function Export({ asked, text }) {
       say(cut ? `From the last ${read} decisions only` : "");
     } catch (error) { say(error.message); }
   };
-  return html`<div class="tidy"><span class="quiet" role="status">${said}</span><button class="quiet" onClick=${() => void write()}><span class="clipped">Download </span>CSV</button></div>`;
+  return html`<span class="quiet" role="status">${said}</span><button class="quiet" onClick=${() => void write()}><span class="clipped">Download </span>CSV</button>`;
 }
 
 // Given is a filter that was set by a link, with a button that takes it away.
@@ -72,16 +72,22 @@ export function History() {
   const [, resized] = useReducer(n => n + 1, 0);
   useLayoutEffect(() => onWidth(resized), []);
   const params = query(), asked = new URLSearchParams(filters.filter(name => params.get(name)).map(name => [name, params.get(name)])).toString(), text = params.get("q") ?? "";
-  const { list, found, read, more, loading, error, older } = useDecisions(asked, text);
+  const { list, found, read, more, loading, error, older, fresh, showFresh } = useDecisions(asked, text);
   const current = params.get("prompt") || (isNarrow() ? "" : list[0]?.handle), one = list.find(({ handle }) => handle === current);
   const field = event => { if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); document.querySelector(".days a.row")?.focus(); } };
+  // The person keeps what is open, and the list begins with what is new.
+  const news = () => {
+    if (current && !params.get("prompt")) setQuery({ prompt: current }, true);
+    showFresh();
+    document.querySelector(".days").scrollTop = 0;
+  };
   const words = text.trim() !== "", searched = words && list.length === found; // else there are others to show
   return html`<h1 class="sr">History</h1><div class=${"inbox history" + (current ? " has-detail" : "")}>
     <div class="filters"><label class="search"><span class="sr">Search decisions</span><${Icon} name="search" /><input type="search" placeholder="Search decisions" value=${text} onInput=${e => filter({ q: e.target.value })} onKeyDown=${field} /></label>
       <label class="select"><span class="clipped">Outcome</span><select onChange=${e => filter({ outcome: e.target.value })}>${["", ...Object.keys(outcomes)].map(one => html`<option value=${one} selected=${(params.get("outcome") ?? "") === one}>${outcomes[one] ?? "All"}</option>`)}</select></label>
       <label class="select"><span>Decided by</span><input value=${params.get("actor") ?? ""} onChange=${e => filter({ actor: e.target.value.trim() })} /></label>
       <${Given} name="agent_id" label="Agent" value=${params.get("agent_id")} /><${Given} name="session_id" label="Session" value=${params.get("session_id")} />
-      <${Export} asked=${asked} text=${text} /></div>
+      <div class="tidy">${fresh && html`<button class="fresh" onClick=${news}>${fresh} new</button>`}<${Export} asked=${asked} text=${text} /></div></div>
     <div class="panes"><section class="pane" aria-label="Decisions"><div class="scroll-list days" onKeyDown=${keyed}>
       <${Days} list=${list} current=${current} more=${more} /><${Failure} error=${error} />
       ${!loading && list.length === 0 && !error && html`<p class="empty">${asked || words ? "No matching decisions." : "Nothing has been decided yet."}</p>`}

@@ -222,9 +222,14 @@ export async function lookUp(handle) {
   }
 }
 
+// onDecisions is told that decisions were made, or may have been while the stream was not there.
+const decisionListeners = new Set();
+export const onDecisions = listener => { decisionListeners.add(listener); return () => decisionListeners.delete(listener); };
+const decisionsMade = () => { for (const listener of decisionListeners) listener(); };
+
 function apply(name, data) {
   if (data.now_ms) inbox.skew = data.now_ms - Date.now();
-  if (name === "snapshot") return snapshot(data);
+  if (name === "snapshot") { decisionsMade(); return snapshot(data); }
   const event = data.event;
   if (!event) return;
   const context = { session_id: data.session_id, agent_id: data.agent_id, run_id: data.run_id };
@@ -232,6 +237,7 @@ function apply(name, data) {
     const handle = byID.get(idOf(data.session_id, data.run_id, resolution.request_id));
     if (handle) settle(handle, resolution);
     early.add(idOf(data.session_id, data.run_id, resolution.request_id));
+    decisionsMade();
   };
   switch (event.type) {
     case "waiting_for_approval":
@@ -288,6 +294,7 @@ function missing(there) {
 // resync reads what is open: another tab has the stream, and this one may have missed a part of it.
 function resync() {
   early = new Set();
+  decisionsMade();
   void readLists(new Set(), inbox.loaded).then(read => { if (read) loaded(); });
 }
 
