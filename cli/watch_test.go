@@ -43,21 +43,32 @@ func (s *shown) readFrom(terminal *os.File) {
 // until waits until the screen has shown a text since the previous call.
 func (s *shown) until(t *testing.T, text string) {
 	t.Helper()
+	s.either(t, text)
+}
+
+// either waits until the screen has shown one of the texts since the previous call, and returns which came first.
+func (s *shown) either(t *testing.T, texts ...string) (which int) {
+	t.Helper()
 	late := time.After(patience)
 	for {
 		s.mu.Lock()
-		at := bytes.Index(s.text.Bytes(), []byte(text))
-		if at >= 0 {
-			s.text.Next(at + len(text))
+		first := -1
+		for i, text := range texts {
+			if at := bytes.Index(s.text.Bytes(), []byte(text)); at >= 0 && (first < 0 || at < first) {
+				first, which = at, i
+			}
+		}
+		if first >= 0 {
+			s.text.Next(first + len(texts[which]))
 		}
 		s.mu.Unlock()
-		if at >= 0 {
-			return
+		if first >= 0 {
+			return which
 		}
 		select {
 		case <-s.grown:
 		case <-late:
-			require.FailNow(t, "never shown", "%q in %q", text, s.text.String())
+			require.FailNow(t, "never shown", "%q in %q", texts, s.text.String())
 		}
 	}
 }

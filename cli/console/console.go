@@ -19,6 +19,8 @@ type Console struct {
 	Context Context
 	// Columns is the maximum width of a line; 0 for any width.
 	Columns int
+	// Rows is the height of the screen; 0 if stdout is not a terminal.
+	Rows int
 	// Color reports whether stdout accepts escape sequences.
 	Color bool
 	// Editor is the shell command that edits a file.

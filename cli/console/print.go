@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -73,6 +74,27 @@ func FieldsOf(rows []prompt.Row, now time.Time) []Field {
 // Describe prints the fields that have a text, one per line. Further lines of a text are
 // indented.
 func (c *Console) Describe(fields []Field) error { return describe(c.Stdout, fields, c.bold) }
+
+// Pages returns the fields as Describe prints them, in parts that fit on the screen with two lines below. There is one
+// part if nobody reads at a terminal.
+func (c *Console) Pages(fields []Field) []string {
+	var whole, plain strings.Builder
+	_ = describe(&whole, fields, c.bold) // a builder takes everything
+	if c.Rows == 0 || !IsTerminal(c.Stdin) {
+		return []string{whole.String()}
+	}
+	_ = Describe(&plain, fields)
+	lines := Wrap(strings.TrimSuffix(plain.String(), "\n"), max(c.Columns, 1))
+	room := max(c.Rows-2, 1)
+	if len(lines) <= room {
+		return []string{whole.String()}
+	}
+	var pages []string
+	for page := range slices.Chunk(lines, room) {
+		pages = append(pages, strings.Join(page, "\n")+"\n")
+	}
+	return pages
+}
 
 // Describe prints fields to any writer, without styles.
 func Describe(to io.Writer, fields []Field) error {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
@@ -27,6 +28,7 @@ var ErrNoMoreInput = errors.New("the input ended before the question was answere
 type Prompter struct {
 	input *input
 	to    io.Writer
+	now   func() time.Time
 	// until ends an obsolete prompt.
 	until context.Context //nolint:containedctx // of one prompt; see Within
 }
@@ -35,7 +37,7 @@ type Prompter struct {
 func NewPrompter(terminal *Console) *Prompter {
 	return &Prompter{
 		input: &input{from: terminal.Stdin, lines: make(chan string), wanted: make(chan struct{}, 1), over: make(chan struct{})},
-		to:    terminal.Stderr, until: context.Background(),
+		to:    terminal.Stderr, now: terminal.Now, until: context.Background(),
 	}
 }
 
@@ -45,7 +47,7 @@ func (p *Prompter) Close() { close(p.input.over) }
 // Within returns a prompter at the same terminal whose prompts end with the cause of ctx.
 // Text typed without Enter goes to the next prompt.
 func (p *Prompter) Within(ctx context.Context) *Prompter {
-	return &Prompter{input: p.input, to: p.to, until: ctx}
+	return &Prompter{input: p.input, to: p.to, now: p.now, until: ctx}
 }
 
 // input reads lines on demand in its own goroutine, because a read from a terminal cannot
@@ -130,6 +132,24 @@ func (p *Prompter) Line(prompt string) (string, error) {
 		return "", fmt.Errorf("read the answer: %w", err)
 	}
 	return "", ErrNoMoreInput
+}
+
+// tooSoon is how long after a request was shown a line cannot be about it.
+const tooSoon = 600 * time.Millisecond
+
+// Aimed is Line for a decision about what was just shown. At a terminal it drops lines that come too soon to be about
+// it: what was typed before, or twice, must not decide the next request. An empty line is never dropped.
+func (p *Prompter) Aimed(prompt string) (string, error) {
+	if !IsTerminal(p.input.from) {
+		return p.Line(prompt)
+	}
+	for shown := p.now(); ; {
+		line, err := p.Line(prompt)
+		if err != nil || line == "" || p.now().Sub(shown) >= tooSoon {
+			return line, err
+		}
+		p.tell(fmt.Sprintf("%q was typed before you could read this: it does nothing", line))
+	}
 }
 
 // Hidden is Line without echo on a terminal. Only the person can end the prompt.

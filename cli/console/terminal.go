@@ -18,8 +18,8 @@ func New(lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr 
 	c.Editor = cmp.Or(value("VISUAL"), value("EDITOR"), "vi")
 	if IsTerminal(stdout) {
 		c.Color = value("NO_COLOR") == "" && value("TERM") != "dumb"
-		if columns, _, err := term.GetSize(int(stdout.(*os.File).Fd())); err == nil {
-			c.Columns = columns
+		if columns, rows, err := term.GetSize(int(stdout.(*os.File).Fd())); err == nil {
+			c.Columns, c.Rows = columns, rows
 		}
 	}
 	if columns, err := strconv.Atoi(value("COLUMNS")); err == nil && columns > 0 {

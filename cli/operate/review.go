@@ -57,6 +57,7 @@ func (c *approvalsReview) Run(ctx context.Context, terminal *console.Console) er
 				break
 			}
 			if err != nil {
+				terminal.Say("%d of %d decided", decided, len(list))
 				return err
 			}
 			if done {
@@ -108,22 +109,20 @@ const reviewHelp = "a allow · d deny, with a reason · e edit the input and all
 // approval shows an approval and carries out the person's choice. It reports and skips one that was
 // decided by somebody else meanwhile.
 func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (decided bool, err error) {
-	view, err := r.client.GetRequest(ctx, one.approval.Request.Handle)
-	if err != nil {
+	view, err := r.current(ctx, one.approval.Request.Handle, one.approval.Request.ToolName+": "+prompt.CommandOf(one.approval.Request.Input))
+	if view == nil {
 		return false, err
 	}
 	request, now := approvalOf(view), r.terminal.Now()
-	name := console.Printable(request.ToolName+": "+prompt.CommandOf(request.Input), false)
-	if view.RecordedDecision != nil {
-		r.terminal.Say("%s was %s meanwhile", name, console.Printable(decidedText(view.RecordedDecision, now), false))
-		return false, nil
-	}
+	name := nameOf(request.ToolName + ": " + prompt.CommandOf(request.Input))
 	fields := console.FieldsOf(prompt.ForDeciding(prompt.OfApproval(&request)), now)
 	fields = slices.Insert(fields, 1, []console.Field{{"agent", view.AgentID}, {"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)}}...)
-	if err := r.terminal.Describe(append(fields, []console.Field{
+	fields = append(fields, []console.Field{
 		{"you may not allow it", excludedText(view)},
 		{"looking", lookers(view.Acknowledgement, now)},
-	}...)); err != nil {
+	}...)
+	first, err := r.show(fields, count)
+	if err != nil {
 		return false, err
 	}
 	choices := "[a]llow [d]eny [e]dit [s]kip [q]uit [?] "
@@ -131,9 +130,11 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 		choices = "[d]eny [s]kip [q]uit [?] "
 	}
 	for {
-		word, err := r.prompter.Line(count + choices)
-		if err != nil {
-			return false, console.Usage("%w", err)
+		word := first
+		if first = ""; word == "" {
+			if word, err = r.prompter.Aimed(count + choices); err != nil {
+				return false, console.Usage("%w", err)
+			}
 		}
 		resolution := api.ApprovalResolution{Behavior: api.BehaviorAllow}
 		switch word = strings.ToLower(word); word {
@@ -181,6 +182,52 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 	}
 }
 
+// current reads a request again. It returns nil, and says why, if the request cannot be decided any more.
+func (r *reviewing) current(ctx context.Context, handle, name string) (*api.RequestView, error) {
+	view, err := r.client.GetRequest(ctx, handle)
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && !console.Transient(err):
+		r.terminal.Say("%s: %s", nameOf(name), console.Explain(err, r.terminal.Now()))
+		return nil, nil //nolint:nilnil // it was said, and the review goes on
+	case err != nil:
+		return nil, err
+	case view.RecordedDecision != nil:
+		r.terminal.Say("%s was %s meanwhile", nameOf(name), console.Printable(decidedText(view.RecordedDecision, r.terminal.Now()), false))
+		return nil, nil //nolint:nilnil // it was said, and the review goes on
+	}
+	return view, nil
+}
+
+// nameOf names a request in one short line.
+func nameOf(text string) string { return console.Cut(console.Printable(text, false), 100) }
+
+// show prints an approval. What does not fit on the screen is shown in parts, and can be allowed at the end only. It
+// returns the choice of a person who does not read on.
+func (r *reviewing) show(fields []console.Field, count string) (word string, err error) {
+	pages := r.terminal.Pages(fields)
+	for i, page := range pages {
+		if _, err := fmt.Fprint(r.terminal.Stdout, page); err != nil {
+			return "", err
+		}
+		more := strings.Count(strings.Join(pages[i+1:], ""), "\n")
+		for reads := more == 0; !reads; {
+			if word, err = r.prompter.Aimed(fmt.Sprintf("%s%s: [enter] reads on [d]eny [s]kip [q]uit ", count, console.Count(more, "more line"))); err != nil {
+				return "", console.Usage("%w", err)
+			}
+			switch strings.ToLower(word) {
+			case "d", "deny", "n", "no", "s", "skip", "q", "quit":
+				return word, nil
+			case "":
+				reads = true
+			default:
+				r.terminal.Say("Read to the end to allow: enter shows more")
+			}
+		}
+	}
+	return "", nil
+}
+
 // sent says what became of a decision. A refusal is reported, and the review goes on.
 func (r *reviewing) sent(err error, words string) (decided bool, _ error) {
 	var refused *client.Error
@@ -198,12 +245,15 @@ func (r *reviewing) sent(err error, words string) (decided bool, _ error) {
 func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (decided bool, err error) {
 	item := one.question
 	now, request := r.terminal.Now(), &item.Request
+	if view, err := r.current(ctx, request.Handle, prompt.QuestionText(request)); view == nil {
+		return false, err
+	}
 	fields := []console.Field{{"agent", item.AgentID}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}}
 	if err := r.terminal.Describe(append(fields, console.FieldsOf(prompt.ForDeciding(prompt.OfQuestion(request)), now)...)); err != nil {
 		return false, err
 	}
 	for {
-		word, err := r.prompter.Line(count + "[a]nswer [d]ecline [s]kip [q]uit [?] ")
+		word, err := r.prompter.Aimed(count + "[a]nswer [d]ecline [s]kip [q]uit [?] ")
 		if err != nil {
 			return false, console.Usage("%w", err)
 		}
@@ -234,6 +284,6 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		} else {
 			_, err = r.client.AnswerRunQuestion(ctx, item.RunID, params)
 		}
-		return r.sent(err, words+": "+console.Printable(prompt.QuestionText(request), false))
+		return r.sent(err, words+": "+nameOf(prompt.QuestionText(request)))
 	}
 }
