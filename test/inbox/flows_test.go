@@ -131,6 +131,7 @@ func (f *flows) all(t *testing.T) {
 		{"Folds", f.folds},
 		{"Typing", f.typing},
 		{"Layout", f.layout},
+		{"Sizes", f.sizes},
 		{"Torn", f.torn},
 		{"Documents", f.documents},
 		{"Axe", f.axe},

@@ -20,13 +20,13 @@ import { Hints } from "./hints.js";
 import { Looking } from "./looking.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
-import { askerOf, askingSession } from "./row.js";
+import { askerOf, askingSession, outcomeOf } from "./row.js";
 import { waitsElsewhere } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
-import { deadlineWords, dueWords, moment, roughly, size } from "./words.js";
+import { deadlineWords, dueWords, moment, reasonOf, roughly, size } from "./words.js";
 
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
 
@@ -184,6 +184,12 @@ function onSnoozed(one) {
   };
 }
 
+// LongReason is why somebody decided so, below the rest: the bar has room for two lines.
+function LongReason({ one }) {
+  const reason = one.resolution && reasonOf(one.resolution);
+  return reason && outcomeOf(one).length > (isNarrow() ? 70 : 140) && html`<p class="long-reason"><span class="quiet">Reason of the decision</span>${marked(reason)}</p>`;
+}
+
 export function Detail({ one }) {
   const box = useRef();
   // Who opens a prompt aims at it. One that opens by itself takes no press at first.
@@ -210,6 +216,7 @@ export function Detail({ one }) {
       ${one.note && !one.resolution && html`<p class="quiet note">${marked(one.note)}</p>`}
       <${Before} one=${one} />
       <${Details} one=${one} />
+      <${LongReason} one=${one} />
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}
     </div></div>
     <${Bar} one=${one} />
