@@ -23,14 +23,14 @@ func (g *gate) once(subject string, say func()) {
 func (g *gate) sayWaiting(view *api.RunView) {
 	for _, request := range view.PendingApprovals {
 		g.once(request.ID, func() {
-			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(prompt.CommandOf(request.Input), false))
+			g.terminal.Say("waiting for approval: %s", console.Printable(prompt.CommandOf(request.Input), false))
 			g.terminal.Say("decide with: %s approvals allow%s %s (or deny)", console.Program(), g.ServerFlag(), console.ShortHandle(request.Handle))
 			g.sayLink(request.Handle)
 		})
 	}
 	for _, request := range view.PendingQuestions {
 		g.once(request.ID, func() {
-			g.terminal.Say("waiting for an answer to %s of run %s", request.ID, view.RunID)
+			g.terminal.Say("waiting for an answer: %s", console.Printable(prompt.QuestionText(&request), false))
 			g.terminal.Say("answer with: %s questions answer%s %s --interactive", console.Program(), g.ServerFlag(), console.ShortHandle(request.Handle))
 			g.sayLink(request.Handle)
 		})
