@@ -118,6 +118,7 @@ func (f *flows) all(t *testing.T) {
 		{"History", f.history},
 		{"LiveHistory", f.liveHistory},
 		{"LongHistory", f.longHistory},
+		{"SearchLong", f.searchLong},
 		{"Session", f.session},
 		{"Reads", f.reads},
 		{"Crowd", f.crowd},

@@ -8,6 +8,7 @@ import { plain } from "./marks.js";
 import { setQuery } from "./route.js";
 import { joinRow } from "./same_call.js";
 import { isNarrow } from "./screen.js";
+import { keepWhole } from "./search.js";
 import { focusPrompt, nextOpen } from "./shown.js";
 import { say } from "./toast.js";
 import { hold } from "./undo.js";
@@ -19,6 +20,7 @@ export async function whole(one) {
   const view = await get(path("requests", one.handle));
   if (view.resolution) settle(one.handle, view.resolution);
   Object.assign(one.request, { input: undefined }, view.request, { input_truncated: false });
+  keepWhole(one.handle, one.request.input?.text ?? "");
   changed();
   return one.request;
 }

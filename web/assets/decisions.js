@@ -1,10 +1,11 @@
 // The decisions of the history: read page by page, searched in the browser, written as CSV.
 
-import { useEffect, useMemo, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { useEffect, useMemo, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { failureWords, get, isPassing, retryIn } from "./api.js";
 import { nameOfRow } from "./groups.js";
 import { isMine, nowMs, onDecisions, promptOf, searchable } from "./inbox.js";
 import { nothingRead, withFresh, withNewest } from "./newest.js";
+import { hasAll, wordsOf } from "./search.js";
 import { settledWords, way } from "./words.js";
 
 const rowsAtOnce = 100; // that are shown before "Older"; a page of the service has as many
@@ -22,9 +23,6 @@ async function readPage(asked, cursor) {
   const page = await get(`/v1/decisions?${asked}&fields=summary&limit=${rowsAtOnce}${cursor && "&cursor=" + encodeURIComponent(cursor)}`);
   return { items: page.items.map(promptOfDecision), cursor: page.pagination.next_cursor ?? "", more: page.pagination.has_more };
 }
-
-const wordsOf = text => text.toLowerCase().split(/\s+/).filter(Boolean);
-const fits = (one, words) => words.every(word => one.text.includes(word));
 
 // useNewest reads the newest page again after decisions were made.
 function useNewest(now, keep) {
@@ -57,14 +55,15 @@ function useNewest(now, keep) {
 }
 
 // useDecisions returns the newest decisions that the service finds with these parameters and that have all words:
-// {list, found, read, more, loading, error, older(), fresh, showFresh()}. It reads on until there is a page of them,
+// {list, found, items, more, loading, error, older(), fresh, showFresh(), again()}. It reads on until there is a page of them,
 // within a limit. list is the part of the found ones that is shown: a word that fits all of them does not fill the
-// document. fresh counts those that were made since, as words; showFresh puts them into the list.
+// document. fresh counts those that were made since, as words; showFresh puts them into the list. items are all that
+// were read; again searches them once more.
 export function useDecisions(asked, text) {
   const key = `${asked}\n${text}`, [kept, keep] = useState(() => nothingRead(asked)), [goal, setGoal] = useState({ key });
-  const now = kept.asked === asked ? kept : nothingRead(asked);
+  const now = kept.asked === asked ? kept : nothingRead(asked), [round, again] = useReducer(n => n + 1, 0);
   const { rows, reads } = goal.key === key && goal.rows ? goal : { rows: rowsAtOnce, reads: readAtOnce };
-  const found = useMemo(() => { const words = wordsOf(text); return now.items.filter(one => fits(one, words)); }, [now.items, text]);
+  const found = useMemo(() => { const words = wordsOf(text); return now.items.filter(one => hasAll(one, words)); }, [now.items, text, round]);
   const list = useMemo(() => found.slice(0, rows), [found, rows]);
   const loading = now.more && !now.error && found.length < rows && now.items.length < reads;
   useEffect(() => {
@@ -86,9 +85,9 @@ export function useDecisions(asked, text) {
   // Who searches for other words looks at another list.
   useEffect(() => keep(withFresh), [text]);
   const older = () => { keep({ ...now, error: "" }); setGoal({ key, rows: list.length + rowsAtOnce, reads: now.items.length + readAtOnce }); };
-  const waiting = useMemo(() => { const words = wordsOf(text); return now.fresh.filter(one => fits(one, words)).length; }, [now.fresh, text]);
+  const waiting = useMemo(() => { const words = wordsOf(text); return now.fresh.filter(one => hasAll(one, words)).length; }, [now.fresh, text, round]);
   const showFresh = () => { setGoal({ key, rows: rows + waiting, reads: reads + now.fresh.length }); keep(withFresh); };
-  return { list, found: found.length, read: now.items.length, more: now.more || found.length > rows, loading, error: now.error, older, fresh: waiting > 0 ? `${waiting}${now.missed ? "+" : ""}` : "", showFresh };
+  return { list, found: found.length, items: now.items, more: now.more || found.length > rows, loading, error: now.error, older, fresh: waiting > 0 ? `${waiting}${now.missed ? "+" : ""}` : "", showFresh, again };
 }
 
 // allDecisions reads all of them, at most mostExported: {list, read, cut}. cut says that there are older ones.
@@ -96,7 +95,7 @@ export async function allDecisions(asked, text, onRead = () => {}) {
   const words = wordsOf(text), list = [];
   for (let cursor = "", read = 0; ;) {
     const page = await readPage(asked, cursor);
-    list.push(...page.items.filter(one => fits(one, words)));
+    list.push(...page.items.filter(one => hasAll(one, words)));
     onRead(read += page.items.length);
     if (!page.more || read >= mostExported) return { list, read, cut: page.more };
     cursor = page.cursor;

@@ -12,8 +12,8 @@ import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
 import { Linked } from "./page.js";
 import { go, query, setQuery } from "./route.js";
-import { sessionName } from "./same_call.js";
 import { isNarrow, onWidth } from "./screen.js";
+import { SearchWhole } from "./search_whole.js";
 import { dayOf, outcomes, reasonOf, settledWords, timeOf } from "./words.js";
 
 const filters = ["actor", "outcome", "session_id", "agent_id"]; // of the service
@@ -72,7 +72,7 @@ export function History() {
   const [, resized] = useReducer(n => n + 1, 0);
   useLayoutEffect(() => onWidth(resized), []);
   const params = query(), asked = new URLSearchParams(filters.filter(name => params.get(name)).map(name => [name, params.get(name)])).toString(), text = params.get("q") ?? "";
-  const { list, found, read, more, loading, error, older, fresh, showFresh } = useDecisions(asked, text);
+  const { list, found, items, more, loading, error, older, fresh, showFresh, again } = useDecisions(asked, text);
   const current = params.get("prompt") || (isNarrow() ? "" : list[0]?.handle), one = list.find(({ handle }) => handle === current);
   const field = event => { if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); document.querySelector(".days a.row")?.focus(); } };
   // The person keeps what is open, and the list begins with what is new.
@@ -91,8 +91,9 @@ export function History() {
     <div class="panes"><section class="pane" aria-label="Decisions"><div class="scroll-list days" onKeyDown=${keyed}>
       <${Days} list=${list} current=${current} more=${more} /><${Failure} error=${error} />
       ${!loading && list.length === 0 && !error && html`<p class="empty">${asked || words ? "No matching decisions." : "Nothing has been decided yet."}</p>`}
+      ${!loading && html`<${SearchWhole} list=${items} text=${text} onRead=${again} />`}
       ${loading && html`<p class="empty" aria-busy="true">Loading…</p>`}
-      ${more && !loading && html`<p class="older">${searched && html`<span class="quiet">Searched the last ${read} decisions. </span>`}<button onClick=${older}>${searched ? "Search older" : "Older"}</button></p>`}
+      ${more && !loading && html`<p class="older">${searched && html`<span class="quiet">Searched the last ${items.length} decisions. </span>`}<button onClick=${older}>${searched ? "Search older" : "Older"}</button></p>`}
     </div></section>
     ${one && !one.request.input_truncated ? html`<${Detail} key=${current} one=${one} />` : current ? html`<${Linked} key=${current} handle=${current} />` : !isNarrow() && html`<section class="detail" aria-label="Prompt"></section>`}</div></div>`;
 }

@@ -6,10 +6,12 @@ import { Bulk } from "./bulk.js";
 import { GetTold } from "./get_told.js";
 import { scrolled, shifted } from "./guard.js";
 import { endOf, layout } from "./groups.js";
-import { awake, inbox, onFits, open } from "./inbox.js";
+import { awake, changed, inbox, onFits, open } from "./inbox.js";
 import { marked, plain } from "./marks.js";
+import { query } from "./route.js";
 import { Row } from "./row.js";
-import { groupedBy, groups as groupsNow, joinsRow, place, rowIndex } from "./shown.js";
+import { SearchWhole } from "./search_whole.js";
+import { groupedBy, groups as groupsNow, joinsRow, place, rowIndex, searched } from "./shown.js";
 
 const beyond = 400; // pixels of rows that are drawn above and below the screen
 
@@ -46,7 +48,7 @@ function useStill(rows, box) {
 
 export function List({ current }) {
   const box = useRef(), [, measure] = useReducer(n => n + 1, 0);
-  const by = groupedBy(), groups = groupsNow(), height = rowHeight();
+  const words = query().get("q") ?? "", by = groupedBy(), groups = groupsNow(), height = rowHeight();
   const { headings, rows, height: whole, total } = layout(groups, by, height);
   const list = rows.map(({ one }) => one), chosen = list[rowIndex(list, current)]?.handle;
   useEffect(() => {
@@ -88,10 +90,10 @@ export function List({ current }) {
   const drawn = rows.filter(({ one, top }) => top + height > from && top < to || one.handle === focused || one.handle === place.wanted);
   const heads = headings.filter(({ top }) => top + height > from && top < to);
   return html`<section class="pane" aria-label="Requests"><${GetTold} /><div class="scroll-list" ref=${box}>
-    <div class="rows" style=${{ height: whole + "px" }}>
+    <div class="rows" style=${{ height: list.length > 0 ? whole + "px" : "auto" }}>
       ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span title=${plain(name)}>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
         html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
       ${list.length === 0 && html`<p class="empty">${awake().length > 0 ? "No matching requests." : "All clear"}</p>`}
-    </div><${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
+    </div>${words && html`<${SearchWhole} list=${searched()} text=${words} onRead=${changed} />`}<${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
 }

@@ -7,6 +7,7 @@ import { changed, inbox, onSettledElsewhere } from "./inbox.js";
 import { onRoute, query, setQuery } from "./route.js";
 import { leadOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
+import { hasAll, wordsOf } from "./search.js";
 
 export function groupedBy() {
   const asked = query().get("group") ?? settings.get("group");
@@ -14,10 +15,16 @@ export function groupedBy() {
 }
 
 export const fits = (one, params = query()) => {
-  const words = (params.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const agent = params.get("agent"), kind = params.get("kind");
-  return !one.snoozedUntilMs && (!agent || one.agent === agent) && (!kind || one.kind === kind) && words.every(word => one.text.includes(word));
+  return !one.snoozedUntilMs && (!agent || one.agent === agent) && (!kind || one.kind === kind) && hasAll(one, wordsOf(params.get("q") ?? ""));
 };
+
+// searched returns the prompts among which words are searched: those that fit the other filters.
+export function searched() {
+  const params = query();
+  params.delete("q");
+  return inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution && fits(one, params));
+}
 
 // Who groups by session, or by call, looks at each call by itself.
 const mergesCalls = by => by === "agent" || by === "none";
