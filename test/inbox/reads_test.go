@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // failReads has calls of the page fail, or wait for an answer, as globalThis.fails and globalThis.holds say: they are
@@ -48,6 +49,16 @@ func (f *flows) reads(t *testing.T) {
 	require.NotContains(t, p.shown(), "Trying again")
 	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
 	require.NoError(t, err)
+
+	// A request that a link leads to.
+	past := f.ask(t, one(approval("failing-link", `{"command":"make linked"}`)))
+	_, err = f.client.ResolveRunApprovals(t.Context(), past.RunID, rig.Decide(rig.Deny(past.PendingApprovals[0].ID)))
+	require.NoError(t, err)
+	p.eval(`(globalThis.fails = address => address.includes("/v1/requests/"), "")`)
+	p.follow("/history?prompt=" + past.PendingApprovals[0].Handle + "&outcome=allowed")
+	p.until("the page says so", said("The request could not be read. Trying again…"))
+	p.eval(`(globalThis.fails = () => false, "")`)
+	p.until("the request", said("make linked"))
 
 	// A page that is read again every few seconds waits for the answer first.
 	p.follow("/rules")

@@ -72,8 +72,7 @@ export function headers(more = {}) {
   return all;
 }
 
-// call makes one call. It throws Refused for an answer that refuses, and TypeError when there
-// was no answer.
+// call makes one call. It throws Refused for an answer that refuses, and another Error when there was no answer.
 export async function call(method, path, body, more) {
   if (method !== "GET" && !account.me && path !== "/v1/login") await readAccount();
   const options = { method, headers: headers(more), credentials: "same-origin", cache: "no-store" };
@@ -81,8 +80,11 @@ export async function call(method, path, body, more) {
     options.body = encode(body);
     options.headers["Content-Type"] = "application/json";
   }
-  const response = await fetch(path, options);
-  const text = await response.text();
+  let response, text;
+  try {
+    response = await fetch(path, options);
+    text = await response.text();
+  } catch (cause) { throw new Error("The service cannot be reached.", { cause }); } // a browser's own words differ, and say less
   let document = null;
   try { document = text ? parse(text) : null; } catch { /* a proxy's page */ }
   if (!response.ok) {
@@ -110,11 +112,9 @@ export const isPassing = error => !(error instanceof Refused) || error.status >=
 // retryIn is how many milliseconds a page waits before it repeats a read that has failed so many times in a row.
 export const retryIn = failures => Math.min(1000 * 2 ** (failures - 1), 30_000);
 
-// failureWords say why a read failed, and whether the page repeats it.
-export function failureWords(error) {
-  if (!isPassing(error)) return error.message;
-  return `${error instanceof Refused ? `The service failed (${error.status}).` : "The service cannot be reached."} Trying again…`;
-}
+// problemWords say why a call failed, and failureWords also that the page repeats it, where it does.
+export const problemWords = error => error instanceof Refused && isPassing(error) ? `The service failed (${error.status}).` : error.message;
+export const failureWords = error => problemWords(error) + (isPassing(error) ? " Trying again…" : "");
 
 // persist repeats a call with its key until the service has answered it.
 export async function persist(method, target, body, key) {

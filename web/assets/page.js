@@ -1,6 +1,7 @@
 // The inbox as a page: the bar above, the list, and the open prompt next to it.
 
 import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { retryIn } from "./api.js";
 import { Detail } from "./detail.js";
 import { Empty } from "./empty.js";
 import { Filters } from "./filters.js";
@@ -24,16 +25,20 @@ export function useInbox() {
 export function Linked({ handle }) {
   const [one, setOne] = useState(null);
   useEffect(() => {
-    let late = false;
+    let late = false, timer = 0, failures = 0;
     setOne(null);
-    void lookUp(handle).then(view => {
-      if (late || view === undefined) return;
+    const look = async () => {
+      const view = await lookUp(handle);
+      if (late) return;
       // One that is open comes with the list.
-      if (view === null) setOne("none");
-      else if (view.resolution) setOne(promptOf(view, view.kind, view.resolution));
-    });
-    return () => { late = true; };
+      if (view === undefined) { setOne("lost"); timer = setTimeout(look, retryIn(++failures)); }
+      else if (view === null) setOne("none");
+      else setOne(view.resolution ? promptOf(view, view.kind, view.resolution) : null);
+    };
+    void look();
+    return () => { late = true; clearTimeout(timer); };
   }, [handle]);
+  if (one === "lost") return html`<section id="detail" class="detail" aria-label="Prompt"><p class="empty" role="status">The request could not be read. Trying again…</p></section>`;
   if (one === "none") return html`<section id="detail" class="detail" aria-label="Prompt"><p class="empty" role="status">No such prompt, or it is not yours.</p></section>`;
   return one ? html`<${Detail} key=${handle} one=${one} />` : html`<section id="detail" class="detail" aria-label="Prompt"></section>`;
 }

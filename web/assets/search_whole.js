@@ -1,7 +1,7 @@
 // The line below a searched list, where long inputs were searched in their beginning only.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { failureWords, get, isPassing, path, Refused } from "./api.js";
+import { get, isPassing, path, problemWords, Refused } from "./api.js";
 import { inPart, readWhole, wordsOf } from "./search.js";
 
 const inputOf = handle => get(path("requests", handle)).then(({ request }) => request.input?.text, error => {
@@ -21,7 +21,7 @@ export function SearchWhole({ list, text, onRead }) {
     let problem = "";
     try {
       await readWhole(part, inputOf, (done, count) => { if (there.current) say(`Read ${done} of ${count}…`); });
-    } catch (error) { problem = failureWords(error).replace(" Trying again…", ""); }
+    } catch (error) { problem = problemWords(error); }
     if (!there.current) return;
     say(problem);
     reads(false);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { Refused, failureWords, isPassing, retryIn } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
+const { Refused, call, failureWords, isPassing, problemWords, retryIn } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
 
 test("what may pass is repeated, and a refusal is not", () => {
   assert.deepEqual([408, 429, 500, 503].map(status => isPassing(new Refused(status, {}))), [true, true, true, true]);
@@ -14,8 +14,16 @@ test("the pauses grow to half a minute and no further", () => {
   assert.deepEqual([1, 2, 3, 4, 5, 6, 7, 2000].map(retryIn), [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
 });
 
-test("people are told that the page tries again only where it does", () => {
-  assert.equal(failureWords(new TypeError("Failed to fetch")), "The service cannot be reached. Trying again…");
+test("people are told that the page tries again only where it does", async () => {
+  globalThis.localStorage ??= { getItem: () => null };
+  for (const broken of [async () => { throw new TypeError("NetworkError when attempting to fetch resource."); }, async () => ({ text: async () => { throw new TypeError("terminated"); } })]) {
+    globalThis.fetch = broken;
+    const lost = await call("GET", "/v1/runs").catch(error => error);
+    assert.equal(problemWords(lost), "The service cannot be reached.");
+    assert.equal(failureWords(lost), "The service cannot be reached. Trying again…");
+    assert.equal(isPassing(lost), true);
+  }
+  assert.equal(problemWords(new Refused(503, { detail: "busy" })), "The service failed (503).");
   assert.equal(failureWords(new Refused(503, { detail: "busy" })), "The service failed (503). Trying again…");
   assert.equal(failureWords(new Refused(404, { detail: "No session \"x\"" })), "No session \"x\"");
 });
