@@ -132,7 +132,13 @@ func TestTheInstalledPage(t *testing.T) {
 		} `json:"icons"`
 	}
 	require.NoError(t, json.Unmarshal(manifest.Body.Bytes(), &app))
-	require.Equal(t, http.StatusOK, ask(t, "GET", app.StartURL, browserAccept).Code)
+	start := ask(t, "GET", app.StartURL, browserAccept)
+	require.Equal(t, http.StatusOK, start.Code)
+	head := regexp.MustCompile(`--sheet: light-dark\((#\w+), (#\w+)\)`).FindStringSubmatch(ask(t, "GET", "/assets/style.css", fetchAccept).Body.String())
+	require.Len(t, head, 3)
+	for i, scheme := range []string{"light", "dark"} {
+		require.Contains(t, start.Body.String(), `<meta name="theme-color" media="(prefers-color-scheme: `+scheme+`)" content="`+head[i+1]+`">`, "the frame of the window has the colour of the page's head")
+	}
 	require.Len(t, app.Icons, 3)
 	for _, icon := range app.Icons {
 		got := ask(t, "GET", icon.Src, fetchAccept)
