@@ -75,19 +75,23 @@ func FieldsOf(rows []prompt.Row, now time.Time) []Field {
 // indented.
 func (c *Console) Describe(fields []Field) error { return describe(c.Stdout, fields, c.bold) }
 
-// Pages returns the fields as Describe prints them, in parts that fit on the screen with two lines below. There is one
-// part if nobody reads at a terminal.
+// Pages returns the fields as Describe prints them, in parts as of PagesOf.
 func (c *Console) Pages(fields []Field) []string {
 	var whole, plain strings.Builder
-	_ = describe(&whole, fields, c.bold) // a builder takes everything
-	if c.Rows == 0 || !IsTerminal(c.Stdin) {
-		return []string{whole.String()}
+	_ = Describe(&plain, fields) // a builder takes everything
+	if pages := c.PagesOf(plain.String()); len(pages) > 1 {
+		return pages
 	}
-	_ = Describe(&plain, fields)
-	lines := Wrap(strings.TrimSuffix(plain.String(), "\n"), max(c.Columns, 1))
-	room := max(c.Rows-2, 1)
-	if len(lines) <= room {
-		return []string{whole.String()}
+	_ = describe(&whole, fields, c.bold)
+	return []string{whole.String()}
+}
+
+// PagesOf returns a printable text that ends with a line break, in parts that fit on the screen with two lines below.
+// There is one part if nobody reads at a terminal.
+func (c *Console) PagesOf(text string) []string {
+	lines, room := Wrap(strings.TrimSuffix(text, "\n"), max(c.Columns, 1)), max(c.Rows-2, 1)
+	if c.Rows == 0 || !IsTerminal(c.Stdin) || len(lines) <= room {
+		return []string{text}
 	}
 	var pages []string
 	for page := range slices.Chunk(lines, room) {

@@ -41,7 +41,7 @@ func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) 
 			sessions[items[i].SessionID] = true
 		}
 		question := fmt.Sprintf("Allow %s in %s? [y/N] ", console.Count(len(items), "request"), console.Count(len(sessions), "session"))
-		return confirm(terminal, false, listed(items), question, "nothing was decided")
+		return agreed(terminal, listed(items), question, "nothing was decided", (*console.Prompter).Aimed)
 	}
 	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification}, asked)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -64,19 +65,32 @@ func checkJSON(text []byte) error {
 // confirm shows what is about to be written, which must be printable, and asks unless yes
 // is set. If the answer is not yes, it prints refused and returns an exit code as an error.
 func confirm(terminal *console.Console, yes bool, text, question, refused string) error {
-	terminal.Say("%s", text)
 	if yes {
+		terminal.Say("%s", text)
 		return nil
 	}
+	return agreed(terminal, text, question, refused, (*console.Prompter).Line)
+}
+
+// agreed shows a text, in parts if it is longer than the screen, and asks below each. It returns what confirm returns.
+func agreed(terminal *console.Console, text, question, refused string, ask func(p *console.Prompter, prompt string) (string, error)) error {
 	prompter := console.NewPrompter(terminal)
 	defer prompter.Close()
-	line, err := prompter.Line(question)
-	if err != nil {
-		return console.Usage("%s: answer y, or use --yes", refused)
-	}
-	if answer := strings.ToLower(line); answer != "y" && answer != "yes" {
-		terminal.Say("%s", refused)
-		return console.ExitWith(console.ExitError)
+	pages := terminal.PagesOf("holdpoint: " + text + "\n")
+	for i, page := range pages {
+		fmt.Fprint(terminal.Stderr, page)
+		asks, agrees := question, []string{"y", "yes"}
+		if more := strings.Count(strings.Join(pages[i+1:], ""), "\n"); more > 0 {
+			asks, agrees = console.Count(more, "more line")+": [enter] reads on [q]uit ", []string{""}
+		}
+		line, err := ask(prompter, asks)
+		if err != nil {
+			return console.Usage("%s: answer y, or use --yes", refused)
+		}
+		if !slices.Contains(agrees, strings.ToLower(line)) {
+			terminal.Say("%s", refused)
+			return console.ExitWith(console.ExitError)
+		}
 	}
 	return nil
 }
