@@ -42,6 +42,7 @@ func (f *flows) signIn(t *testing.T) {
 	p := openPage(t, f.browser, service.URL(), "/login")
 	p.find("heading", "Sign in")
 	require.NotContains(t, p.shown(), "deploy")
+	f.wellSet(t, p, "sign-in", "light")
 	p.find("textbox", "Token").write(strings.Replace(mara.Secret, "holdpoint_", "holdpoint-", 1))
 	p.find("button", "Sign in").click()
 	p.until("why not", func() bool { return strings.Contains(p.shown(), "the token does not work") })

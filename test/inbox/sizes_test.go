@@ -40,7 +40,28 @@ const badlySet = `(() => {
 	return wrong.join("\n");
 })()`
 
-// sizes opens every page at many widths, in both themes: nothing is cut off, small, or wider than the window.
+// wellSet looks at the page at many widths: nothing is cut off, small, or wider than the window.
+func (f *flows) wellSet(t *testing.T, p *page, name, theme string) {
+	t.Helper()
+	widths := []int64{320, 768, 2560}
+	if storetest.Thorough {
+		widths = []int64{320, 360, 390, 512, 640, 720, 768, 1024, 1280, 1440, 2560} // some are others at 200 %
+	}
+	for _, width := range widths {
+		p.in(theme, width, max(width*10/16, 640))
+		p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
+		p.frame()
+		require.Empty(t, p.eval(badlySet), "%s at %d pixels", p.read("location.href"), width)
+		f.shoot(t, p, fmt.Sprintf("size-%s-%d", name, width))
+	}
+	if f.phone {
+		p.in("dark", 390, 844)
+	} else {
+		p.in("light", 1280, 900)
+	}
+}
+
+// sizes opens every page at many widths, in both themes.
 func (f *flows) sizes(t *testing.T) {
 	const far = "and that is the end of the reason."
 	long := api.SessionAbout{Label: "Release 42 of the shop", Origin: &api.SessionOrigin{Project: "the-shop-of-ada", Directory: "~/src/shop/with/a/long/name/of/a/folder", Host: "ada-laptop.example.com"}}
@@ -63,10 +84,6 @@ func (f *flows) sizes(t *testing.T) {
 		Options: []api.QuestionOption{{ID: "s", Label: "Staging", Description: "A copy from last night"}, {ID: "p", Label: "Production", Description: "Live since 2023"}},
 	}}}}})
 
-	widths := []int64{320, 768, 2560}
-	if storetest.Thorough {
-		widths = []int64{320, 360, 390, 512, 640, 720, 768, 1024, 1280, 1440, 2560} // some are others at 200 %
-	}
 	p := f.open(t, "/")
 	past42 := past.PendingApprovals[0].Handle
 	for i, address := range []string{
@@ -82,14 +99,7 @@ func (f *flows) sizes(t *testing.T) {
 				return strings.HasSuffix(p.read(`document.querySelector(".long-reason")?.textContent ?? ""`), far)
 			})
 		}
-		for _, width := range widths {
-			theme := []string{"light", "dark"}[i%2]
-			p.in(theme, width, max(width*10/16, 640))
-			p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
-			p.frame()
-			require.Empty(t, p.eval(badlySet), "%s at %d pixels", address, width)
-			f.shoot(t, p, fmt.Sprintf("size-%d-%d", i, width))
-		}
+		f.wellSet(t, p, fmt.Sprint(i), []string{"light", "dark"}[i%2])
 	}
 	for _, run := range []string{past.RunID, open.RunID, asked.RunID} {
 		_, err := f.client.CancelRun(t.Context(), run, "")

@@ -77,6 +77,9 @@ func (f *flows) webhooks(t *testing.T) {
 	p.until("it is disabled", func() bool {
 		return strings.Contains(p.shown(), "its endpoint answered that it is gone") && strings.Contains(p.shown(), "1 given up") && strings.Contains(p.shown(), "Last error: status 410")
 	})
+	p.load("/webhooks") // without the open menu
+	p.until("it is shown again", func() bool { return strings.Contains(p.shown(), "1 given up") })
+	f.wellSet(t, p, "webhooks", "light")
 	status.Store(http.StatusOK)
 	p.find("button", "Enable").click()
 	p.until("it is enabled", func() bool { return !strings.Contains(p.shown(), "its endpoint answered") })
@@ -92,6 +95,9 @@ func (f *flows) webhooks(t *testing.T) {
 	p.find("alert", "").find("button", "Delete").click()
 	p.until("nothing is there", func() bool { return strings.Contains(p.shown(), "There are no webhooks.") })
 
+	p.load("/settings")
+	p.until("the tokens", func() bool { return strings.Contains(p.shown(), "root") })
+	f.wellSet(t, p, "tokens", "dark")
 	operator, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: "mara", Role: api.RoleOperator})
 	require.NoError(t, err)
 	p = openPage(t, f.browser, service.URL(), "/")
