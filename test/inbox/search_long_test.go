@@ -62,7 +62,9 @@ func (f *flows) searchLong(t *testing.T) {
 	says("long requests were searched in their beginning only.")
 	require.Empty(t, p.read(pastRows))
 	p.find("button", "Search all of them").click()
-	p.until("it is found", func() bool { return strings.Contains(p.read(pastRows), "lengthy") && !strings.Contains(p.read(pastRows), "\n") })
+	p.until("it is found", func() bool {
+		return strings.Contains(p.read(pastRows), "lengthy") && !strings.Contains(p.read(pastRows), "\n")
+	})
 	p.eval(`(URL.createObjectURL = (make => blob => { globalThis.written = blob; return make(blob); })(URL.createObjectURL), "")`)
 	p.find("button", "Download CSV").click()
 	p.until("the file", func() bool { return p.read(`globalThis.written ? "yes" : ""`) == "yes" })
