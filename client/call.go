@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -135,6 +136,10 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 		return r, nil
 	}
 	if err := json.Unmarshal(buffer.Bytes(), call.out); err != nil {
+		if text := jsontext.Value(buffer.Bytes()); !text.IsValid() {
+			// A page that an intermediary sent instead of the reply.
+			return r, fmt.Errorf("%w: %s: the reply is not JSON", ErrUnavailable, call)
+		}
 		return r, fmt.Errorf("%s: decode reply: %w", call, err)
 	}
 	return r, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,8 +27,8 @@ type outage struct {
 	lasts  time.Duration
 	// taken: the service receives the first of these calls, and only its reply is lost.
 	taken bool
-	// proxied: a proxy answers in place of the service.
-	proxied bool
+	// proxied: a proxy answers in place of the service, with this status.
+	proxied int
 
 	mu     sync.Mutex
 	counts int
@@ -54,8 +55,9 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if o.proxied {
-		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	if o.proxied != 0 {
+		page := io.NopCloser(strings.NewReader("<html>back soon</html>"))
+		return &http.Response{StatusCode: o.proxied, Header: http.Header{}, Body: page, Request: r}, nil
 	}
 	return nil, errors.New("connection reset by peer")
 }
@@ -125,7 +127,8 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 		for name, o := range map[string]*outage{
 			"refused":          {lasts: 1500 * time.Millisecond},
 			"reply lost":       {lasts: 1500 * time.Millisecond, taken: true},
-			"no backend":       {lasts: 1500 * time.Millisecond, proxied: true},
+			"no backend":       {lasts: 1500 * time.Millisecond, proxied: http.StatusNotFound},
+			"a page":           {lasts: 1500 * time.Millisecond, proxied: http.StatusOK},
 			"longer":           {lasts: 2 * time.Minute},
 			"longer, and lost": {lasts: 2 * time.Minute, taken: true},
 		} {
@@ -146,6 +149,45 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A call that ends the run is retried as long as the lease lasts, so a worker can be stopped
+// while the service is away.
+func TestACallThatEndsTheRunEndsWithTheLease(t *testing.T) {
+	for name, call := range map[string]client.Handler{
+		"returned":  func(context.Context, *client.Task) error { return nil },
+		"failed":    func(context.Context, *client.Task) error { return errors.New("out of paper") },
+		"completed": func(ctx context.Context, task *client.Task) error { return task.Complete(ctx, 1) },
+		"suspended": func(ctx context.Context, task *client.Task) error {
+			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				var handled time.Time
+				b.handle("run", func(ctx context.Context, task *client.Task) error {
+					handled = time.Now()
+					b.service.setBefore(func(w http.ResponseWriter, _ *http.Request) bool {
+						w.WriteHeader(http.StatusBadGateway)
+						return true
+					})
+					return call(ctx, task)
+				})
+				synctest.Wait()
+				b.stop()
+				select {
+				case err := <-b.done:
+					require.NoError(b, err)
+				case <-time.After(time.Hour):
+					b.service.setBefore(nil)
+					require.Fail(b, "the worker goes on")
+				}
+				require.LessOrEqual(b, time.Since(handled), 31*time.Second)
+				require.ErrorIs(b, errors.Join(b.reported()...), client.ErrLeaseLost)
+			})
+		})
 	}
 }
 

@@ -182,7 +182,7 @@ func (w *Worker) renewLease(ctx context.Context, t *Task) {
 			return
 		case err == nil:
 			expires = sent.Add(lease)
-		case t.isEnding():
+		case t.isEnding() && time.Now().Before(expires):
 			// The task's own call may have ended the lease.
 		case errors.Is(err, ErrLeaseLost):
 			t.stop(err)

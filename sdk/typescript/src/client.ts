@@ -3,6 +3,7 @@ import { invalid, isKind, isTransient } from "./errors.js";
 import { inputDigest } from "./grants.js";
 import { encodeJSON } from "./json.js";
 import { numberOf, type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
+import { now } from "./retry.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
 
@@ -145,7 +146,7 @@ export class Holdpoint {
   async waitRun(runId: string, options: WaitOptions = {}): Promise<doc.RunView> {
     const pauses = this.transport.pauses();
     for (;;) {
-      const asked = Date.now();
+      const asked = now();
       try {
         const run = await this.awaitRun(runId, maxWaitMs, options);
         if (options.until === "decided" ? !isWaiting(run.status) : isTerminal(run.status)) return run;

@@ -139,7 +139,7 @@ export class Transport {
       const text = await response.text();
       if (!response.ok) throw problem(response, text);
       return {
-        value: (text === "" ? undefined : decodeJSON(text)) as T,
+        value: (response.status === 204 ? undefined : documentIn(call, text)) as T,
         status: response.status,
         replayed: response.headers.get("Idempotency-Replayed")?.toLowerCase() === "true",
         more: response.headers.get("Link")?.includes('rel="next"') ?? false,
@@ -240,12 +240,24 @@ export class Attempt {
     if (this.#caller?.aborted) return this.#caller.reason;
     if (thrown instanceof HoldpointError) return thrown;
     if (this.#timedOut) return new UnavailableError(`${where}: no reply in time`, { cause: thrown });
-    if (thrown instanceof SyntaxError) return new Error(`${where}: the reply is not JSON`, { cause: thrown });
     const cause = (thrown as { cause?: { code?: string } } | undefined)?.cause;
     const reason = cause instanceof Error ? cause.message : thrown instanceof Error ? thrown.message : String(thrown);
     const notSent = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(cause?.code ?? "");
     return new UnavailableError(`${where}: ${reason || "the connection broke"}`, { cause: thrown, notSent });
   }
+}
+
+/** Returns the document of a reply. Anything else, such as a page that says "back soon", comes from something in between. */
+function documentIn(call: Call, text: string): unknown {
+  const where = `${call.method} ${call.path}`;
+  let document: unknown;
+  try {
+    document = decodeJSON(text);
+  } catch (cause) {
+    throw new UnavailableError(`${where}: the reply is not JSON`, { cause });
+  }
+  if (typeof document !== "object" || document === null) throw new UnavailableError(`${where}: the reply is not a document`);
+  return document;
 }
 
 /** Returns the error of a refusal, also one of a proxy without a problem document. */
@@ -255,7 +267,8 @@ export function problem(response: Response, text: string): ProblemError {
   let document: object = { detail: response.statusText };
   try {
     const parsed = decodeJSON(text);
-    if (typeof parsed === "object" && parsed !== null && "code" in parsed) document = parsed;
+    // A gateway has documents of its own, such as {"code": 502}.
+    if (typeof parsed === "object" && parsed !== null && "code" in parsed && typeof parsed.code === "string") document = parsed;
   } catch {
     // The body is not a document of the service.
   }

@@ -1,7 +1,7 @@
 import type { Holdpoint } from "./client.js";
 import { HoldpointError, invalid, isKind, isTransient } from "./errors.js";
 import { type CallOptions, newID } from "./http.js";
-import { sleep } from "./retry.js";
+import { now, sleep } from "./retry.js";
 import { approvedInput } from "./approved.js";
 import { Emitted } from "./emitted.js";
 import { answers, asksTheSame, type Asked, type SettledRequest } from "./match.js";
@@ -500,7 +500,7 @@ export class Task<Input = unknown> {
       const before = [...this.#waiters.values()].filter((waiter) => waiter.raised);
       const stop = new AbortController();
       this.#stopPoll = stop;
-      const asked = Date.now();
+      const asked = now();
       try {
         const settled = await this.#client.awaitSettled(this.runId, this.fence, String(this.#after), this.#pollMs, { signal: stop.signal });
         this.#record(settled);

@@ -1,7 +1,7 @@
 import { type Holdpoint, requireID } from "./client.js";
 import { AttemptError, HoldpointError, ProblemError, invalid, isKind, isTransient, ofRun } from "./errors.js";
 import { randomUUID } from "./http.js";
-import { sleep } from "./retry.js";
+import { now, sleep } from "./retry.js";
 import { Task, cancelledError, failureText, stoppedError } from "./task.js";
 import type { Claim } from "./types.js";
 
@@ -118,7 +118,7 @@ export class Worker {
         await Promise.race([...handlers, aborted(signal)]);
         continue;
       }
-      const asked = Date.now();
+      const asked = now();
       try {
         const claims = await this.#client.claimRuns({
           worker_id: o.workerId, lease_ms: o.leaseMs, wait_ms: o.pollMs, max_runs: Math.min(o.concurrency - handlers.size, 100),
@@ -203,7 +203,7 @@ export class Worker {
   /** Renews the lease, and aborts the task's signal when the run was cancelled or the lease is lost. */
   async #renewLease(task: Task, signal: AbortSignal): Promise<void> {
     const { leaseMs, heartbeatMs, onError } = this.#options;
-    let expires = Date.now() + leaseMs;
+    let expires = now() + leaseMs;
     let pause = heartbeatMs;
     for (;;) {
       try {
@@ -211,7 +211,7 @@ export class Worker {
       } catch {
         return;
       }
-      const sent = Date.now();
+      const sent = now();
       pause = heartbeatMs;
       const call = new AbortController();
       const stop = () => call.abort(signal.reason);
@@ -224,13 +224,13 @@ export class Worker {
         expires = sent + leaseMs;
       } catch (failure) {
         if (signal.aborted || task.ended) return;
-        if (task.ending) continue; // the task's own call may have ended the lease
+        if (task.ending && now() < expires) continue; // the task's own call may have ended the lease
         if (isKind(failure, "lease_lost")) return task.stop(failure);
         if (isKind(failure, "not_found") || isKind(failure, "run_state")) {
           return task.stop(new HoldpointError(["lease_lost"], "the run is no longer there to be worked on", { cause: failure }));
         }
         onError(ofRun(task.runId, "lease was not renewed", failure));
-        if (Date.now() >= expires) {
+        if (now() >= expires) {
           // Another worker may have claimed the run.
           return task.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time", { cause: failure }));
         }

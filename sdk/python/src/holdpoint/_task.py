@@ -392,8 +392,16 @@ class AsyncTask:
     def _join(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._joined.add(task)
-        task.add_done_callback(self._joined.discard)
+        task.add_done_callback(self._left)
         return task
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        self._joined.discard(task)
+        if not task.cancelled() and (failure := task.exception()):
+            # A reply that is not what it should be. Nothing would end the waits later.
+            unreadable = HoldpointError([], f"a reply cannot be read: {failure!r}")
+            unreadable.__cause__ = failure
+            self._end_waits(unreadable)
 
     async def _raise(self, waiter: _Waiter) -> None:
         """Raises a request, or finds the one of an earlier attempt."""

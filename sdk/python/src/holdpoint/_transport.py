@@ -175,7 +175,7 @@ class Transport:
         if not 200 <= response.status < 300:
             raise problem(response, text)
         return Reply(
-            value=decode_json(text) if text else None,
+            value=None if response.status == 204 else _document(f"{method} {path}", text),
             status=response.status,
             replayed=response.headers.get("idempotency-replayed", "").lower() == "true",
             more='rel="next"' in response.headers.get("link", ""),
@@ -221,6 +221,17 @@ def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:
     return repeat == "always" and is_kind(failure, "unavailable")
 
 
+def _document(where: str, text: bytes) -> Any:
+    """Returns the document of a reply. Anything else, such as a page that says "back soon", comes from something in between."""
+    try:
+        document = decode_json(text)
+    except ValueError as failure:
+        raise UnavailableError(f"{where}: the reply is not JSON") from failure
+    if not isinstance(document, (dict, list)):
+        raise UnavailableError(f"{where}: the reply is not a document")
+    return document
+
+
 def problem(response: Response, text: bytes) -> ProblemError:
     """Returns the error of a refusal, also one of a proxy without a problem document."""
     # The form with a date is not read: it would depend on how two clocks agree.
@@ -229,8 +240,8 @@ def problem(response: Response, text: bytes) -> ProblemError:
         document = decode_json(text)
     except ValueError:
         document = None
-    if not isinstance(document, dict) or "code" not in document:
-        document = {}
+    if not isinstance(document, dict) or not isinstance(document.get("code"), str):
+        document = {}  # a gateway's own, such as {"code": 502}
     return ProblemError(response.status, document, float(after) if re.fullmatch(r"[0-9]{1,9}", after) else 0)
 
 

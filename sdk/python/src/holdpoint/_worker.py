@@ -130,14 +130,11 @@ class AsyncWorker:
                     self.worker_id, agent_ids=self._agent_ids, max_runs=min(self._concurrency - len(handlers), 100),
                     lease_ms=self._lease_ms, wait_ms=int(self._poll_seconds * 1000),
                 )
-            except HoldpointError as failure:
+            except Exception as failure:  # noqa: BLE001 - a reply that cannot be read is no reason to stop
                 if _is_refusal(failure):
                     raise
                 self._on_error(failure)
-                try:
-                    await pauses.after(failure)
-                except HoldpointError:
-                    await pauses.after(None)  # a Retry-After that is longer than the policy allows is waited for in pieces
+                await pauses.after_anyway(failure)
                 continue
             for claim in claims:
                 start(claim)
@@ -219,10 +216,11 @@ class AsyncWorker:
             try:
                 async with asyncio.timeout_at(expires):
                     beat = await self._patient.heartbeat(task.run_id, task.fence, lease_ms=self._lease_ms)
-            except (HoldpointError, TimeoutError) as failure:
+                cancelled = beat["cancel_requested"]
+            except Exception as failure:  # noqa: BLE001 - a lease that is not renewed must be noticed, whatever the reason
                 if task.ended:
                     return
-                if task.ending:
+                if task.ending and now() < expires:
                     continue  # the task's own call may have ended the lease
                 if is_kind(failure, "lease_lost"):
                     task.stop(failure)  # type: ignore[arg-type]
@@ -239,7 +237,7 @@ class AsyncWorker:
                 continue
             if task.ended:
                 return
-            if beat["cancel_requested"]:
+            if cancelled:
                 task.stop(Cancelled())
                 return
             expires = sent + self._lease_ms / 1000
@@ -249,10 +247,10 @@ async def _as_coroutine(handler: AsyncHandler, task: AsyncTask) -> Any:
     return await handler(task)
 
 
-def _is_refusal(failure: HoldpointError) -> bool:
+def _is_refusal(failure: Exception) -> bool:
     """Whether the service refused the call, or it could not be made at all."""
     if is_transient(failure):
         return False
     if isinstance(failure, ProblemError):
         return 400 <= failure.status < 500 and failure.status != 408
-    return failure.is_kind("invalid")
+    return is_kind(failure, "invalid")
