@@ -150,11 +150,127 @@ async def a_call_that_ends_the_run_ends_with_the_lease():
         assert any(is_kind(error, "lease_lost") for error in work.reported), work.reported
 
 
+@case
+async def an_approval_with_decimals_and_other_names_gets_its_decision():
+    value = {"price": decimal.Decimal("19.99"), "rates": (decimal.Decimal("1.10"), 1), 7: None}
+    request = holdpoint.decode_json(holdpoint.encode_json({"id": "go", "tool_name": "pay", "input": value}))
+    settled = {"request": request, "resolution": {"outcome": "allowed", "behavior": "allow"}}
+    resume = {"suspension_id": "s", "approvals": [settled], "questions": []}
+
+    async def handler(task):
+        try:
+            await task.approve({"id": "go", "tool_name": "pay", "input": {**value, "price": decimal.Decimal("19.991")}})
+        except HoldpointError as error:
+            assert error.is_kind("id_conflict"), error
+        else:
+            raise AssertionError("allowed for another input")
+        return await task.approve_input({"id": "go", "tool_name": "pay", "input": value})
+
+    async with Service(claim=[{"claims": [{**CLAIM, "resume": resume}]}, None]) as service:
+        service.routes["claim"][-1] = service.hold
+        async with Work(service, handler) as work:
+            await asyncio.wait([asyncio.create_task(service.event(end).wait()) for end in ("complete", "release")], return_when=asyncio.FIRST_COMPLETED)
+        assert not work.reported, work.reported
+        assert service.bodies["complete"][0]["output"] == {"price": 19.99, "rates": [1.1, 1], "7": None}, service.bodies
+
+
+@case
+async def a_run_is_released_when_its_thread_has_returned():
+    stopped, returned = threading.Event(), threading.Event()
+    order = []
+
+    async def released(_body):
+        order.append("released")
+        return RUN
+
+    def handler(task):
+        stopped.wait()
+        while task.stopped is None:
+            returned.wait(0.001)
+        order.append("returned")
+        raise RuntimeError("stopped early")
+
+    async with Service(release=[released]) as service:
+        with Holdpoint(service.url, retry=QUICK) as client:
+            worker = Worker(client, drain_seconds=0, heartbeat_seconds=0.01, on_error=lambda _error: None)
+            working = asyncio.create_task(asyncio.to_thread(worker.run, handler))
+            await service.event("heartbeat").wait()
+            await asyncio.to_thread(worker.stop)
+            stopped.set()
+            await working
+    assert order == ["returned", "released"], order
+
+
+@case
+async def what_a_thread_raises_is_a_failed_attempt():
+    def exits(_task):
+        sys.exit("no such file")
+
+    def runs_out(_task):
+        next(iter(()))
+
+    for handler, text in ((exits, "no such file"), (runs_out, "StopIteration")):
+        async with Service() as service:
+            with Holdpoint(service.url, retry=QUICK) as client:
+                reported = []
+                worker = Worker(client, max_attempts=1, on_error=reported.append)
+                working = asyncio.create_task(asyncio.to_thread(worker.run, handler))
+                await service.event("fail").wait()
+                await asyncio.to_thread(worker.stop)
+                await working
+            assert isinstance(reported[0], AttemptFailed) and text in str(reported[0]), reported
+            assert text in service.bodies["fail"][0]["error"], service.bodies
+
+
+@case
+async def a_stop_before_the_run_is_not_lost():
+    async with Service() as service:
+        async with AsyncHoldpoint(service.url) as client:
+            worker = AsyncWorker(client)
+            worker.stop()
+            await worker.run(lambda _task: None)
+        assert "claim" not in service.bodies
+
+
+@case
+async def a_stream_gives_up_a_connection_without_a_reply():
+    from holdpoint import _stream
+
+    before, _stream.SILENCE_SECONDS = _stream.SILENCE_SECONDS, 0.01
+    try:
+        async with Service(stream=[None, (200, 'event: snapshot\nid: 1\ndata: {"status": "ended"}\n\n')]) as service:
+            service.routes["stream"][0] = service.hold
+            async with AsyncHoldpoint(service.url, retry=QUICK) as client:
+                assert [item.type async for item in client.stream_session("s")] == ["snapshot"]
+    finally:
+        _stream.SILENCE_SECONDS = before
+
+
+@case
+async def a_wait_outlasts_a_long_retry_after():
+    done = {**RUN, "status": "completed"}
+    snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
+    event = 'event: completed\nid: 2\ndata: {"id": "2", "run_id": "run-1", "event": {"type": "completed"}}\n\n'
+    routes = {"run-1": [(503, {}), (429, {}), RUN, done], "stream": [snapshot, (503, {}), (429, {}), event]}
+    async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        assert (await client.wait_run("run-1"))["status"] == "completed"
+        service.routes["run-1"][:] = [RUN]
+        assert [item.type async for item in client.stream_run("run-1")] == ["snapshot", "event"]
+
+
+@case
+async def a_long_integer_is_read():
+    digits = "7" * 5000
+    value = holdpoint.decode_json(f'{{"n":{digits},"m":[-{digits}]}}')
+    assert holdpoint.encode_json(value) == f'{{"n":{digits},"m":[-{digits}]}}'
+    assert holdpoint.input_digest(value) == holdpoint.input_digest({"n": decimal.Decimal(digits), "m": [decimal.Decimal("-" + digits)]})
+
+
 async def main():
     failed = 0
     for run in CASES:
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(20):
                 await run()
         except BaseException:
             failed += 1

@@ -130,7 +130,7 @@ class AsyncHoldpoint:
                 except HoldpointError as failure:
                     if not is_transient(failure):
                         raise
-                    await pauses.after(failure)
+                    await pauses.after_anyway(failure)
 
     async def cancel_run(self, run_id: str, *, reason: str | None = None) -> doc.RunView:
         """Cancels a run; one that is over stays as it is."""

@@ -26,10 +26,17 @@ def _float(text: str) -> float:
     return kept
 
 
+def _int(text: str) -> int | decimal.Decimal:
+    return int(text) if len(text) <= _INT_DIGITS else decimal.Decimal(text)
+
+
+_INT_DIGITS = 600  # sys.set_int_max_str_digits allows no limit below 640
+
+
 def decode_json(text: str | bytes) -> Any:
-    """Decodes JSON. A number with a fraction or an exponent is a float that remembers its text. Raises ValueError for text that is
-    not JSON."""
-    return json.loads(text, parse_float=_float)
+    """Decodes JSON. A number with a fraction or an exponent is a float that remembers its text, and an integer of more digits than
+    Python may read, of 600 at least, is a Decimal. Raises ValueError for text that is not JSON."""
+    return json.loads(text, parse_float=_float, parse_int=_int)
 
 
 def encode_json(value: Any) -> str:
@@ -88,6 +95,6 @@ def _scalar(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def as_decoded(value: decimal.Decimal) -> int | float:
+def as_decoded(value: decimal.Decimal) -> int | float | decimal.Decimal:
     """Returns what decode_json makes of a Decimal's text."""
-    return cast(int | float, decode_json(encode_json(value)))
+    return cast(int | float | decimal.Decimal, decode_json(encode_json(value)))

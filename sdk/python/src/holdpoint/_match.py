@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ._json import decode_json, encode_json
 from .errors import HoldpointError
+from .grants import canonical_json
 
 
 def require_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
@@ -19,14 +21,12 @@ def require_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
 
 
 def _same(a: Any, b: Any) -> bool:
-    # True is 1 to Python, and not in JSON.
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return bool(a == b)
+    """Compares values as the service has them: a Decimal is a number, and the name of every member a text."""
+    try:
+        one, other = encode_json(a), encode_json(b)
+        return one == other or canonical_json(decode_json(one)) == canonical_json(decode_json(other))
+    except (TypeError, ValueError):
+        return False  # without a canonical form, a value equals the same text alone
 
 
 def _same_question(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:

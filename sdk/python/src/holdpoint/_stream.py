@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -77,9 +78,12 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
     while True:
         try:
             headers = {"Last-Event-ID": after} if after else {}
-            async with transport.open("GET", kind.path, None, None, headers, "text/event-stream") as response:
-                if response.status != 200:
-                    raise problem(response, await response.read())
+            async with AsyncExitStack() as connection:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    opening = transport.open("GET", kind.path, None, None, headers, "text/event-stream")
+                    response = await connection.enter_async_context(opening)
+                    if response.status != 200:
+                        raise problem(response, await response.read())
                 resumed, first = bool(after), True
                 async for frame in _frames(response):
                     opened = True
@@ -118,7 +122,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
             failure = UnavailableError(f"GET {kind.path}: silence") if isinstance(thrown, TimeoutError) else thrown
             if not is_transient(failure) or (not opened and attempt >= transport.retry.max_attempts):
                 raise failure from thrown
-        await pauses.after(failure)
+        await (pauses.after_anyway(failure) if opened else pauses.after(failure))
         attempt += 1
 
 

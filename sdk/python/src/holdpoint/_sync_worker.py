@@ -45,6 +45,16 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         restore()
 
 
+def _outcome(handler: Handler, task: Task) -> Any:
+    """Calls a handler. What it raises may not be what ends the event loop, such as SystemExit, or what a future cannot have."""
+    try:
+        return handler(task)
+    except BaseException as failure:
+        if isinstance(failure, Exception) and not isinstance(failure, StopIteration):
+            raise
+        raise RuntimeError(f"the handler raised {failure!r}") from failure
+
+
 class Worker:
     """Claims runs and calls a handler for each."""
 
@@ -78,14 +88,19 @@ class Worker:
 
     def run(self, handler: Handler) -> None:
         """Claims runs and calls the handler for each, until another thread calls stop, or SIGINT or SIGTERM arrives in the main
-        thread. Then it claims no more, ends waits for people, gives the handlers drain_seconds, and releases the runs of those that
-        did not finish; it waits for their threads and returns. It raises, after the same steps, when the service refuses its claims
+        thread. Then it claims no more, ends waits for people, and gives the handlers drain_seconds. Threads that work on after that
+        see it by task.stopped; it waits for them, and releases their runs unless they finished them. It raises, after the same steps, when the service refuses its claims
         for good. A signal that the program handles itself does not stop the worker."""
         portal = self._client._portal
         with concurrent.futures.ThreadPoolExecutor(self._concurrency, "holdpoint-handler") as threads:
 
             async def in_a_thread(task: AsyncTask) -> Any:
-                return await asyncio.get_running_loop().run_in_executor(threads, handler, Task(portal, task))
+                running = asyncio.get_running_loop().run_in_executor(threads, _outcome, handler, Task(portal, task))
+                while not running.done():
+                    # A thread cannot be ended. Until it returns, no other worker may begin the run.
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.wait([running])
+                return running.result()
 
             running = portal.submit(self._worker.run(in_a_thread))
             try:
@@ -98,7 +113,7 @@ class Worker:
                 raise
 
     def stop(self) -> None:
-        """Ends run in order. Any thread may call it."""
+        """Ends run in order. Before run, it ends the next one as it begins. Any thread may call it."""
         self._client._portal.call(self._stop())
 
     async def _stop(self) -> None:

@@ -469,7 +469,7 @@ class AsyncTask:
                 except HoldpointError as failure:
                     if is_transient(failure) or self.ending:
                         # While the task's own call may have ended the lease, that call ends the waits.
-                        await pauses.after(None)
+                        await pauses.after_anyway(failure)
                         continue
                     self._end_waits(await self._refused(failure))
                     return

@@ -66,6 +66,7 @@ class AsyncWorker:
         self._max_attempts, self._retry_seconds = max_attempts, retry_seconds
         self._on_error = on_error
         self._stop: asyncio.Event | None = None
+        self._stopping = False
         if not re.fullmatch(r"[A-Za-z0-9._:-]{1,200}", self.worker_id) or self.worker_id in (".", ".."):
             raise invalid("worker_id must have 1 to 200 characters of A-Z a-z 0-9 . _ : -")
         if concurrency < 1:
@@ -82,7 +83,8 @@ class AsyncWorker:
             raise invalid("poll_seconds must be between 1 and 60")
 
     def stop(self) -> None:
-        """Ends run in order. To be called in the event loop of run."""
+        """Ends run in order. Before run, it ends the next one as it begins. To be called in the event loop of run."""
+        self._stopping = True
         if self._stop:
             self._stop.set()
 
@@ -90,6 +92,13 @@ class AsyncWorker:
         """Claims runs and calls the handler for each, until stop is called or the caller is cancelled. Then it claims no more, ends
         the handlers' waits for people, gives them drain_seconds, cancels those that did not finish, and releases their runs. It raises, after the same steps, when
         the service refuses its claims for good."""
+        try:
+            if not self._stopping:
+                await self._run(handler)
+        finally:
+            self._stopping = False
+
+    async def _run(self, handler: AsyncHandler) -> None:
         self._stop = asyncio.Event()
         handlers: dict[asyncio.Task[None], AsyncTask] = {}
 

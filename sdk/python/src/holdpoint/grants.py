@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict, cast
 
 from . import types as doc
-from ._json import as_decoded
+from ._json import as_decoded, encode_json
 from ._jws import claims_in, verified_payload
 from .errors import HoldpointError, invalid
 
@@ -42,7 +42,7 @@ class GrantClaims(TypedDict):
 def input_digest(value: Any) -> str:
     """Returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a value, in which integers keep their digits. Raises invalid for one without a JSON form."""
     try:
-        canonical = _canonical(value).encode()
+        canonical = canonical_json(value).encode()
     except (TypeError, ValueError, OverflowError, RecursionError) as failure:
         raise invalid(f"the input has no JSON form that stays as it is: {failure}") from failure
     return "sha256:" + hashlib.sha256(canonical).hexdigest()
@@ -74,7 +74,7 @@ def _invalid_grant(message: str) -> HoldpointError:
 _TEXTS = ("iss", "aud", "sub", "request_id", "tool_name", "input_digest", "fence", "jti", "resolved_by")
 
 
-def _canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """The RFC 8785 form: members sorted by UTF-16, numbers as JavaScript writes them; but integers keep their digits."""
     if value is None or isinstance(value, (bool, str)):
         return json.dumps(value, ensure_ascii=False)
@@ -83,14 +83,15 @@ def _canonical(value: Any) -> str:
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, decimal.Decimal):
-        return _canonical(as_decoded(value))
+        decoded = as_decoded(value)
+        return encode_json(decoded) if isinstance(decoded, decimal.Decimal) else canonical_json(decoded)
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise TypeError("a member's name is not text")
         names: list[str] = sorted(value, key=_utf16)
-        return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
+        return "{" + ",".join(f"{canonical_json(name)}:{canonical_json(value[name])}" for name in names) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_canonical, value)) + "]"
+        return "[" + ",".join(map(canonical_json, value)) + "]"
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
