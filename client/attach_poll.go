@@ -55,12 +55,10 @@ func (t *Task) poll() {
 				_ = pause.afterHeld(ctx, asked, t.wait)
 			}
 		case cut || t.isEnded():
-		case transient(err):
-			// The context's error ends the loop above.
-			_ = pause.sleep(t.ctx, err)
-		case t.isEnding():
-			// The task's own call may have ended the lease; that call ends the waits.
-			_ = pause.sleep(t.ctx, err)
+		case transient(err), t.isEnding():
+			// The context's error ends the loop above. If the task's own call may have ended the
+			// lease, that call ends the waits.
+			_ = pause.sleepAnyway(t.ctx, err)
 		default:
 			err = t.handleRefusal(err)
 			t.mu.Lock()

@@ -225,7 +225,7 @@ func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*api.R
 		case err == nil:
 			err = pause.afterHeld(ctx, asked, maxPrefer)
 		case ctx.Err() == nil && transient(err):
-			err = pause.sleep(ctx, err)
+			err = pause.sleepAnyway(ctx, err)
 		}
 		if err != nil {
 			return nil, err

@@ -199,8 +199,12 @@ func (s *streamReader) run(ctx context.Context) error {
 			return contextError(ctx)
 		case !transient(err), !s.opened && attempt >= s.client.retry.MaxAttempts:
 			return err
+		case s.opened:
+			err = s.pause.sleepAnyway(ctx, err)
+		default:
+			err = s.pause.sleep(ctx, err)
 		}
-		if err := s.pause.sleep(ctx, err); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,10 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		reply := s.replies[0]
 		s.replies = s.replies[1:]
-		if reply == "503" {
+		if reply, later := strings.CutSuffix(reply, " later"); reply == "503" {
+			if later {
+				w.Header().Set("Retry-After", "3600")
+			}
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -71,7 +74,7 @@ func (s *scripted) connect(t *testing.T) *client.Client {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = nil
-	c, err := client.New(server.URL, client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Millisecond, MaxDelay: time.Millisecond}))
+	c, err := client.New(server.URL, client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Millisecond, MaxDelay: time.Millisecond, MaxRetryAfter: time.Millisecond}))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -116,7 +119,7 @@ func readItems(stream func(func(client.StreamEvent, error) bool), limit int) (li
 func TestStreamGoesOnAfterCuts(t *testing.T) {
 	t.Parallel()
 	service := &scripted{view: alive, replies: []string{
-		"503", sessionAt2 + event(3, "x") + "id: 4\nevent: cutCUT", "503", "503", "503",
+		"503", sessionAt2 + event(3, "x") + "id: 4\nevent: cutCUT", "503", "503 later", "503",
 		event(3, "x") + event(4, "snapshot"), event(5, "stream_gap") + ": keepalive\n\nCUT", event(6, "x"),
 	}}
 	list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", ""), 5)

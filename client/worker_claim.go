@@ -62,10 +62,7 @@ func (w *Worker) claimLoop(ctx context.Context, start func(claim api.Claim, done
 			return fmt.Errorf("claim runs: %w", err)
 		default:
 			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
-			if pause.sleep(ctx, err) != nil && ctx.Err() == nil {
-				// The Retry-After is longer than the policy allows: wait anyway, in pieces.
-				_ = pause.sleep(ctx, ErrRateLimited)
-			}
+			_ = pause.sleepAnyway(ctx, err)
 		}
 	}
 }

@@ -140,6 +140,89 @@ const cases = {
       Date.now = real;
     }
   },
+
+  async "a wait outlasts a long Retry-After"() {
+    const snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n';
+    const event = 'event: completed\nid: 2\ndata: {"id": "2", "run_id": "run-1", "event": {"type": "completed"}}\n\n';
+    const service = new Service({ "run-1": [[503, {}], [429, {}], run, { ...run, status: "completed" }], stream: [snapshot, [503, {}], [429, {}], event] });
+    same((await service.client.waitRun("run-1")).status, "completed");
+    service.routes["run-1"] = [run];
+    const types = [];
+    for await (const item of service.client.streamRun("run-1")) types.push(item.type);
+    same(types, ["snapshot", "event"]);
+  },
+
+  async "every attempt sends the same body"() {
+    const output = { state: "first" };
+    const changes = () => {
+      output.state = "second";
+      return gateway;
+    };
+    for (const idempotencyKey of ["key", "schlüssel"]) {
+      const service = new Service({ runs: [changes, run] });
+      await new Holdpoint({ baseUrl: "http://holdpoint.test", fetch: service.fetch, retry: { ...retry, maxRetryAfterMs: 2_000 } }).createRun({ input: output }, { idempotencyKey });
+      same(service.bodies.runs[1], service.bodies.runs[0]);
+    }
+  },
+
+  async "a time without an end is not a short one"() {
+    const real = globalThis.setTimeout;
+    const asked = [];
+    globalThis.setTimeout = (work, ms, ...more) => {
+      asked.push(ms ?? 0);
+      return real(work, ms, ...more);
+    };
+    try {
+      const service = new Service();
+      const client = new Holdpoint({ baseUrl: "http://holdpoint.test", fetch: service.fetch, timeoutMs: Infinity, retry: { ...retry, maxRetryAfterMs: Infinity } });
+      await new Worker(client, { drainMs: Infinity, onError: () => {} }).run(() => 1, { signal: AbortSignal.abort() });
+      await client.completeRun("run-1", "f");
+    } finally {
+      globalThis.setTimeout = real;
+    }
+    same(asked.filter((ms) => ms > 2 ** 31 - 1), []);
+    same(asked.filter((ms) => ms > 1e9).length, 2);
+  },
+
+  async "a long-lived signal keeps nothing of what is over"() {
+    const stop = new AbortController();
+    let listeners = 0;
+    for (const signal of [stop.signal]) {
+      const { addEventListener, removeEventListener } = signal;
+      signal.addEventListener = (...given) => (listeners++, addEventListener.apply(signal, given));
+      signal.removeEventListener = (...given) => (listeners--, removeEventListener.apply(signal, given));
+    }
+    const settled = { request: { id: "go", tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" } };
+    const count = 20;
+    const done = signal();
+    const service = new Service({
+      claim: [...Array(count).fill({ claims: [claim] }), hold],
+      suspend: [{ run: { ...run, lease: {} }, resume: { suspension_id: "s", approvals: [settled], questions: [] } }],
+    });
+    let handled = 0;
+    const running = new Worker(service.client, { concurrency: 1, onError: console.log }).run(async (task) => {
+      await task.approve({ id: "go", tool_name: "rm", input: 1 }, { signal: stop.signal });
+      if (++handled === count) done.set();
+    }, { signal: stop.signal });
+    await done.done;
+    same(listeners <= 4, true);
+    stop.abort();
+    await running;
+  },
+
+  async "a reply without an end is refused"() {
+    let sent = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        sent++;
+        controller.enqueue(new Uint8Array(1 << 20).fill(32));
+      },
+    });
+    const client = new Holdpoint({ baseUrl: "http://holdpoint.test", fetch: async () => new Response(endless), retry });
+    const error = await client.getRun("run-1").catch((error) => error);
+    same(error instanceof HoldpointError && !isKind(error, "unavailable"), true);
+    same(sent < 100, true);
+  },
 };
 
 let failed = 0;

@@ -266,6 +266,22 @@ async def a_long_integer_is_read():
     assert holdpoint.input_digest(value) == holdpoint.input_digest({"n": decimal.Decimal(digits), "m": [decimal.Decimal("-" + digits)]})
 
 
+@case
+async def a_reply_that_is_too_large_is_not_asked_for_again():
+    from holdpoint import _http
+
+    before, _http.MAX_REPLY_BYTES = _http.MAX_REPLY_BYTES, 10
+    try:
+        async with Service(**{"run-1": [RUN]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            try:
+                await client.get_run("run-1")
+            except HoldpointError as error:
+                assert not is_kind(error, "unavailable"), error
+            assert len(service.bodies["run-1"]) == 1, service.bodies
+    finally:
+        _http.MAX_REPLY_BYTES = before
+
+
 async def main():
     failed = 0
     for run in CASES:

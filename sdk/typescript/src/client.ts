@@ -153,7 +153,7 @@ export class Holdpoint {
         await pauses.afterHeld(asked, maxWaitMs, options.signal);
       } catch (failure) {
         if (options.signal?.aborted || !isTransient(failure)) throw failure;
-        await pauses.after(failure, options.signal);
+        await pauses.afterAnyway(failure, options.signal);
       }
     }
   }

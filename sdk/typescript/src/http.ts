@@ -1,6 +1,6 @@
 import { HoldpointError, ProblemError, UnavailableError, invalid, isKind, isTransient } from "./errors.js";
 import { decodeJSON, encodeJSON } from "./json.js";
-import { Pauses, type RetryPolicy, withDefaults } from "./retry.js";
+import { Pauses, type RetryPolicy, longestTimer, withDefaults } from "./retry.js";
 
 /** The longest wait that the service accepts in a Prefer header. */
 export const maxWaitMs = 60_000;
@@ -116,9 +116,11 @@ export class Transport {
 
   async call<T>(call: Call): Promise<Reply<T>> {
     const pauses = this.pauses();
+    // Encoded once: every attempt sends the same, even if the caller changes the value meanwhile.
+    const sent: Call = { ...call, body: bodyOf(call) };
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#attempt<T>(call);
+        return await this.#attempt<T>(sent);
       } catch (failure) {
         if (call.signal?.aborted) throw failure;
         if (this.#patient && call.repeat === "always" && isUnanswered(failure)) {
@@ -136,7 +138,7 @@ export class Transport {
     const attempt = new Attempt(call.signal, limit);
     try {
       const response = await this.open(call, attempt.signal, "application/json");
-      const text = await response.text();
+      const text = await textOf(response);
       if (!response.ok) throw problem(response, text);
       return {
         value: (response.status === 204 ? undefined : documentIn(call, text)) as T,
@@ -151,7 +153,7 @@ export class Transport {
     }
   }
 
-  /** Sends a call once and returns when the head of the reply is there. */
+  /** Sends a call, whose body is a text, once and returns when the head of the reply is there. */
   async open(call: Call, signal: AbortSignal, accept: string, more?: Record<string, string>): Promise<Response> {
     const url = new URL(this.#base + call.path);
     for (const [name, value] of Object.entries(call.query ?? {})) {
@@ -159,18 +161,43 @@ export class Transport {
       if (value !== undefined && !(value === "" && positions.has(name))) url.searchParams.set(name, String(value));
     }
     const headers: Record<string, string> = { ...this.#headers, ...more, Accept: accept };
-    let body = call.body;
-    if (call.key !== undefined) {
-      // What a header cannot carry unchanged goes into the body.
-      if (/^[ !#-[\]-~]+$/.test(call.key) && call.key.trim() === call.key) headers["Idempotency-Key"] = call.key;
-      else body = { ...(body as object), idempotency_key: call.key };
-    }
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (call.key !== undefined && fitsHeader(call.key)) headers["Idempotency-Key"] = call.key;
+    if (call.body !== undefined) headers["Content-Type"] = "application/json";
     if (call.preferMs) headers["Prefer"] = `wait=${Math.ceil(Math.min(call.preferMs, maxWaitMs) / 1000)}`;
     return await this.#fetch(url.href, {
       method: call.method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store",
-      body: body === undefined ? null : encodeJSON(body) ?? null,
+      body: call.body as string | undefined ?? null,
     });
+  }
+}
+
+/** Whether a header carries a key unchanged. Otherwise it goes into the body. */
+function fitsHeader(key: string): boolean {
+  return /^[ !#-[\]-~]+$/.test(key) && key.trim() === key;
+}
+
+function bodyOf({ body, key }: Call): string | undefined {
+  if (key !== undefined && !fitsHeader(key)) return encodeJSON({ ...(body as object), idempotency_key: key });
+  return body === undefined ? undefined : encodeJSON(body);
+}
+
+const maxReplyBytes = 64 << 20;
+
+/** Reads a reply, and refuses one that is too large: it would be as large again. */
+export async function textOf(response: Response): Promise<string> {
+  if (!response.body) return "";
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let size = 0; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    size += value.length;
+    if (size > maxReplyBytes) {
+      await reader.cancel();
+      throw new HoldpointError([], `the reply has more than ${maxReplyBytes} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
   }
 }
 
@@ -216,7 +243,7 @@ export class Attempt {
     this.#timer = setTimeout(() => {
       this.#timedOut = true;
       this.#controller.abort(new Error("time-out"));
-    }, limitMs);
+    }, Math.min(limitMs, longestTimer));
   }
 
   pause(): void {

@@ -75,6 +75,9 @@ export function now(): number {
   return performance.now();
 }
 
+/** 24 days. A timer that is set to more runs at once. */
+export const longestTimer = 2 ** 31 - 1;
+
 /** Resolves after a time, or throws the signal's reason. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -86,7 +89,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const timer = setTimeout(() => {
       signal?.removeEventListener("abort", stop);
       resolve();
-    }, ms);
+    }, Math.min(ms, longestTimer));
     signal?.addEventListener("abort", stop, { once: true });
   });
 }

@@ -1,4 +1,4 @@
-import { Attempt, type Call, type CallOptions, type Transport, problem } from "./http.js";
+import { Attempt, type Call, type CallOptions, type Transport, problem, textOf } from "./http.js";
 import { UnavailableError, invalid, isTransient } from "./errors.js";
 import { decodeJSON } from "./json.js";
 import type { RunEventEntry } from "./types.js";
@@ -52,7 +52,7 @@ export async function* stream<Snapshot>(
     const connection = new Attempt(options.signal, streamSilenceMs);
     try {
       const response = await transport.open(call, connection.signal, "text/event-stream", after === "" ? {} : { "Last-Event-ID": after });
-      if (response.status !== 200) throw problem(response, await response.text());
+      if (response.status !== 200) throw problem(response, await textOf(response));
       let resumed = after !== "";
       let first = true;
       for await (const frame of frames(response, connection)) {
@@ -94,7 +94,7 @@ export async function* stream<Snapshot>(
       connection.cut();
     }
     if (options.signal?.aborted || !isTransient(failure) || (!opened && attempt >= transport.retry.maxAttempts)) throw failure;
-    await pauses.after(failure, options.signal);
+    await (opened ? pauses.afterAnyway(failure, options.signal) : pauses.after(failure, options.signal));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Holdpoint } from "./client.js";
 import { HoldpointError, invalid, isKind, isTransient } from "./errors.js";
 import { type CallOptions, newID } from "./http.js";
-import { now, sleep } from "./retry.js";
+import { now } from "./retry.js";
 import { approvedInput } from "./approved.js";
 import { Emitted } from "./emitted.js";
 import { answers, asksTheSame, type Asked, type SettledRequest } from "./match.js";
@@ -415,7 +415,7 @@ export class Task<Input = unknown> {
     }
     waiter.waiting++;
     try {
-      const settled = await (signal ? Promise.race([waiter.done, rejected(signal)]) : waiter.done);
+      const settled = await (signal ? unlessAborted(waiter.done, signal) : waiter.done);
       return answers(settled, asked);
     } catch (failure) {
       waiter.waiting--;
@@ -515,7 +515,7 @@ export class Task<Input = unknown> {
         if (stop.signal.aborted || this.ended) continue;
         if (isTransient(failure) || this.ending) {
           // While the task's own call may have ended the lease, that call ends the waits.
-          await pauses.after(failure, this.signal).catch(() => sleep(ownCallMs, this.signal).catch(() => {}));
+          await pauses.afterAnyway(failure, this.signal).catch(() => {});
           continue;
         }
         this.#endWaits(await this.#refused(failure));
@@ -614,8 +614,13 @@ function newWaiter(asked: Asked): Waiter {
   return waiter;
 }
 
-function rejected(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+/** Waits, or throws the signal's reason. It leaves no listener behind: the signal may outlive many waits. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }
 
 function both(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {

@@ -113,9 +113,12 @@ export class Worker {
   async #claim(signal: AbortSignal | undefined, handlers: Set<Promise<void>>, start: (claim: Claim) => Promise<void>): Promise<void> {
     const o = this.#options;
     const pauses = this.#client.transport.pauses();
+    // One listener, and no race of promises that may last for days: each would keep what lost it.
+    let wake = () => {};
+    signal?.addEventListener("abort", () => wake(), { once: true });
     while (!signal?.aborted) {
       if (handlers.size >= o.concurrency) {
-        await Promise.race([...handlers, aborted(signal)]);
+        await new Promise<void>((resolve) => (wake = resolve));
         continue;
       }
       const asked = now();
@@ -125,7 +128,10 @@ export class Worker {
           ...(o.agentIds.length > 0 ? { agent_ids: o.agentIds } : {}),
         }, { signal });
         for (const claim of claims) {
-          const handled: Promise<void> = start(claim).finally(() => handlers.delete(handled));
+          const handled: Promise<void> = start(claim).finally(() => {
+            handlers.delete(handled);
+            wake();
+          });
           handlers.add(handled);
         }
         if (claims.length > 0) pauses.reset();
@@ -134,8 +140,7 @@ export class Worker {
         if (signal?.aborted) return;
         if (isRefusal(failure)) throw failure;
         o.onError(failure);
-        // A Retry-After that is longer than the policy allows is waited for in pieces.
-        await pauses.after(failure, signal).catch((still) => (still === failure ? pauses.after(undefined, signal) : Promise.reject(still)));
+        await pauses.afterAnyway(failure, signal);
       }
     }
   }
@@ -260,9 +265,4 @@ async function outcomeOf(handler: Handler, task: Task): Promise<{ output?: unkno
 
 function textOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
-}
-
-
-function aborted(signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from .errors import UnavailableError
+from .errors import HoldpointError, UnavailableError
 
 MAX_REPLY_BYTES = 64 << 20
 _MAX_HEAD_BYTES = 64 << 10
@@ -29,7 +29,8 @@ class Response:
         async for part in self.chunks():
             size += len(part)
             if size > MAX_REPLY_BYTES:
-                raise ValueError(f"the reply has more than {MAX_REPLY_BYTES} bytes")
+                # It would be as large again.
+                raise HoldpointError([], f"the reply has more than {MAX_REPLY_BYTES} bytes")
             parts.append(part)
         return b"".join(parts)
 
