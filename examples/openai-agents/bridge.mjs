@@ -11,7 +11,7 @@ import { RunState, run } from "@openai/agents";
 export function approvedBy(makeAgent) {
   return async (task) => {
     const edits = new Map();
-    const agent = makeAgent((input, details) => edits.get(details.toolCall.callId) ?? input);
+    const agent = makeAgent((input, { toolCall }) => (edits.has(toolCall.callId) ? edits.get(toolCall.callId) : input));
     let state = task.checkpoint === undefined ? undefined : await RunState.fromString(agent, task.checkpoint);
     let settled = task.resume;
     for (;;) {

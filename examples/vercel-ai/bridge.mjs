@@ -15,7 +15,7 @@ export function approvedBy(generate) {
     for (;;) {
       const responses = decide(messages, settled, edits);
       if (responses.length > 0) messages = [...messages, { role: "tool", content: responses }];
-      const result = await generate(messages, (input, options) => edits.get(options.toolCallId) ?? input);
+      const result = await generate(messages, (input, { toolCallId }) => (edits.has(toolCallId) ? edits.get(toolCallId) : input));
       messages = [...messages, ...result.responseMessages];
       const waiting = result.content.filter((part) => part.type === "tool-approval-request" && !part.isAutomatic);
       if (waiting.length === 0) return result.text;

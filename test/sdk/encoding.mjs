@@ -55,6 +55,11 @@ for (const text of ["0.1", "1.0", "1.50", "1e3", "-0.0", "0e5", "0.3000000000000
   same(typeof decodeJSON(`{"a":${text}}`).a, "number");
 }
 same(typeof decodeJSON("true"), "boolean");
+// A number beyond a double has no canonical form, and is not null.
+for (const text of ["1E400", "-1E400", '{"a":[1e309]}']) {
+  const refused = await inputDigest(decodeJSON(text)).catch((error) => error);
+  same(refused instanceof HoldpointError && refused.is("invalid"), true);
+}
 const exact = decodeJSON(`{"a":0.1234567890123456789,"b":[1.0]}`);
 exact.a = decodeJSON("0.1234567890123456780");
 same(encodeJSON(exact), `{"a":0.1234567890123456780,"b":[1.0]}`);

@@ -61,7 +61,12 @@ export function canonicalJSON(value: unknown): string | undefined {
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "bigint") return String(value);
-  if (value instanceof ExactNumber) return JSON.stringify(value.valueOf());
+  if (value instanceof ExactNumber) {
+    const nearest = value.valueOf();
+    // JSON.stringify writes null: each of these would be equal to the other, and to null.
+    if (!Number.isFinite(nearest)) throw invalid(`${value.source} is beyond a double and has no canonical form`);
+    return JSON.stringify(nearest);
+  }
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const members = value as Record<string, unknown>;
   return `{${Object.keys(members).sort().map((name) => `${JSON.stringify(name)}:${canonical(members[name])}`).join(",")}}`;
