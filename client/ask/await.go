@@ -62,7 +62,15 @@ func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (
 		if wait >= 0 && !time.Now().Before(until) {
 			return answer, err
 		}
-		if err := sleep(ctx, pause-time.Since(asked)); err != nil {
+		delay := pause - time.Since(asked)
+		if refused := new(client.Error); errors.As(err, &refused) {
+			// The client waits for a shorter Retry-After itself.
+			delay = min(max(delay, refused.RetryAfter), time.Until(patience)+pause)
+		}
+		if wait >= 0 {
+			delay = min(delay, time.Until(until))
+		}
+		if err := sleep(ctx, delay); err != nil {
 			return nil, err
 		}
 	}
