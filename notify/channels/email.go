@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type email struct {
 	from    string
 	domain  string
 	timeout time.Duration
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	// tls says that the connection begins with TLS.
 	tls      bool
 	showMore bool
@@ -50,14 +52,17 @@ func (c *channel) email(folder string) (*email, error) {
 		return nil, errors.New("from must be an address")
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
-	made := &email{host: at.Hostname(), from: from.String(), domain: domain, timeout: smtpTimeout, showMore: c.Content == contentSummary, links: c.Links}
+	made := &email{host: at.Hostname(), from: from.String(), domain: domain, timeout: smtpTimeout, dial: (&net.Dialer{}).DialContext, showMore: c.Content == contentSummary, links: c.Links}
 	made.options = []gomail.Option{gomail.WithoutNoop()}
 	switch {
 	case at.Scheme == "smtps":
 		made.tls = true
 		made.options = append(made.options, gomail.WithSSL(), gomail.WithPort(465))
 	case loopback(at.Hostname()):
-		made.options = append(made.options, gomail.WithTLSPolicy(gomail.TLSOpportunistic), gomail.WithPort(25))
+		// A mail server of this machine may be used without TLS, so its certificate proves nothing: usually
+		// it is self-signed.
+		unverified := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: made.host, InsecureSkipVerify: true} //nolint:gosec // G402: a loopback address
+		made.options = append(made.options, gomail.WithTLSPolicy(gomail.TLSOpportunistic), gomail.WithTLSConfig(unverified), gomail.WithPort(25))
 	default:
 		made.options = append(made.options, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithPort(587))
 	}
@@ -128,7 +133,7 @@ func (e *email) Send(ctx context.Context, address string, m *notify.Message) err
 			}
 		}()
 		options = append(options, gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (made net.Conn, err error) {
-			dialed, err = (&net.Dialer{}).DialContext(ctx, network, address)
+			dialed, err = e.dial(ctx, network, address)
 			return dialed, err
 		}))
 	}
@@ -154,6 +159,8 @@ func idOf(text string) string {
 func mailFailure(err error) error {
 	var refused *gomail.SendError
 	var network net.Error
+	var untrusted *tls.CertificateVerificationError
+	var dial *net.OpError
 	switch {
 	case err == nil:
 		return nil
@@ -163,6 +170,10 @@ func mailFailure(err error) error {
 		return fmt.Errorf("the mail server answered %d", refused.ErrorCode())
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return errors.New("the mail server did not answer in time")
+	case errors.As(err, &untrusted):
+		return errors.New("the certificate of the mail server is not trusted: it is of an unknown authority, expired, or for another name")
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return errors.New("the mail server cannot be reached")
 	}
-	return errors.New("the mail server cannot be reached, or refused the connection")
+	return errors.New("the mail server broke off the conversation, or has no STARTTLS or no such sign-in")
 }

@@ -2,10 +2,14 @@ package channels
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,4 +99,77 @@ func TestAMailServerThatHangsUpAfterTheMessage(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"}), at)
 	}
+}
+
+// selfSigned is an SMTP server with STARTTLS and a certificate of no known authority. It accepts every
+// message.
+func selfSigned(t *testing.T) (address string) {
+	t.Helper()
+	certificates := httptest.NewUnstartedServer(nil)
+	certificates.StartTLS()
+	t.Cleanup(certificates.Close)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		require.NoError(t, listener.Close())
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		plain, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer plain.Close()
+		connection, encrypted := plain, false
+		fmt.Fprint(connection, "220 ready\r\n")
+		lines := bufio.NewScanner(connection)
+		for data := false; lines.Scan(); {
+			command := strings.ToUpper(lines.Text())
+			switch {
+			case data && command != ".":
+			case strings.HasPrefix(command, "EHLO") && !encrypted:
+				fmt.Fprint(connection, "250-here\r\n250 STARTTLS\r\n")
+			case command == "STARTTLS":
+				fmt.Fprint(connection, "220 go on\r\n")
+				connection, encrypted = tls.Server(plain, &tls.Config{Certificates: certificates.TLS.Certificates}), true
+				lines = bufio.NewScanner(connection)
+			case command == "DATA":
+				data = true
+				fmt.Fprint(connection, "354 go on\r\n")
+			default:
+				data = false
+				fmt.Fprint(connection, "250 ok\r\n")
+			}
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// The mail server of the machine itself may have a certificate that nobody signed; any other may not.
+func TestTheCertificateOfAMailServer(t *testing.T) {
+	t.Parallel()
+	message := &notify.Message{ID: "m", Subject: "s", Text: "t"}
+	mail, err := (&channel{Kind: api.ChannelEmail, SMTP: "smtp://" + selfSigned(t), From: "holdpoint@example.com"}).email("")
+	require.NoError(t, err)
+	require.NoError(t, mail.Send(t.Context(), "ada@example.com", message))
+
+	address := selfSigned(t)
+	mail, err = (&channel{Kind: api.ChannelEmail, SMTP: "smtp://mail.example:587", From: "holdpoint@example.com"}).email("")
+	require.NoError(t, err)
+	mail.dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	require.ErrorContains(t, mail.Send(t.Context(), "ada@example.com", message), "the certificate of the mail server is not trusted")
+}
+
+func TestAMailServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	mail, err := (&channel{Kind: api.ChannelEmail, SMTP: "smtp://mail.example", From: "holdpoint@example.com"}).email("")
+	require.NoError(t, err)
+	mail.dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	require.EqualError(t, mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"}), "the mail server cannot be reached")
 }
