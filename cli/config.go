@@ -45,7 +45,7 @@ func shown(flag *kong.Flag) any {
 	value := flag.Target.Interface()
 	if text, ok := value.(string); ok {
 		if hide := withoutSecrets[flag.Name]; hide != nil && text != "" && !strings.HasPrefix(text, "sqlite:") {
-			return hide(text)
+			return strings.TrimPrefix(hide(text), "Postgres ")
 		}
 		return text
 	}

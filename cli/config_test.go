@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +43,19 @@ func TestFlagsWinOverVariablesAndThoseOverTheFile(t *testing.T) {
 	same := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, string(text)), "--database", "postgres://ada:hunter2@db/holdpoint?sslpassword=hunter2", "--review-hook", "https://hooks.example/hunter2")
 	require.Zero(t, same.code, same.stderr)
 	require.JSONEq(t, got.stdout, same.stdout)
+}
+
+// Without a password the output is a configuration file as it is, with its members in order.
+func TestConfigPrintPrintsAFile(t *testing.T) {
+	t.Parallel()
+	got := run(t.Context(), nil, "", "config", "print", "--database", "postgres://holdpoint@db.example/holdpoint?sslmode=verify-full")
+	require.Zero(t, got.code, got.stderr)
+	members := regexp.MustCompile(`(?m)^  "(\w+)"`).FindAllString(got.stdout, -1)
+	require.Greater(t, len(members), 30)
+	require.True(t, slices.IsSorted(members), got.stdout)
+	same := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, got.stdout))
+	require.Zero(t, same.code, same.stderr)
+	require.Equal(t, got.stdout, same.stdout)
 }
 
 func TestABadFileIsRefused(t *testing.T) {

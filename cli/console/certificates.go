@@ -95,9 +95,9 @@ func tlsHint(err error) string {
 	var remote *net.OpError
 	switch {
 	case errors.As(err, &untrusted):
-		return "its certificate is not believed: say whose it is with --ca PATH, or HOLDPOINT_CA"
+		return "its certificate is not trusted: check the name in --server, or name the CA with --ca PATH or HOLDPOINT_CA"
 	case errors.As(err, &remote) && remote.Op == "remote error":
-		return "it refused the connection: look at --client-cert, whether it is still valid, and of an authority that the service believes"
+		return "the service refused the connection: check that the certificate of --client-cert is valid and of a CA that the service trusts"
 	}
 	return ""
 }

@@ -126,7 +126,7 @@ func describe(to io.Writer, fields []Field, bold func(string) string) error {
 
 // PrintJSON prints a value as indented JSON. Characters that hide or move text are escaped.
 func PrintJSON(to io.Writer, value any) error {
-	text, err := json.Marshal(value, jsontext.WithIndent("  "))
+	text, err := json.Marshal(value, jsontext.WithIndent("  "), json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}

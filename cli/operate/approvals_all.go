@@ -211,10 +211,9 @@ func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, 
 	for i := range result.Requests {
 		item := &result.Requests[i]
 		fmt.Fprintf(terminal.Stdout, "%s %s of run %s: %s %s\n", word, item.Request.ID, item.RunID,
-			console.Printable(item.Request.ToolName, false), console.Printable(prompt.Compact(item.Request.Input), false))
+			console.Printable(item.Request.ToolName, false), console.Printable(prompt.CommandOf(item.Request.Input), false))
 	}
-	fmt.Fprintf(terminal.Stdout, "resolved %d requests of %d runs in %d sessions\n",
-		result.ResolvedRequests, len(result.Runs), result.AffectedSessions)
+	fmt.Fprintf(terminal.Stdout, "%s %s in %s\n", word, console.Count(result.ResolvedRequests, "approval"), console.Count(result.AffectedSessions, "session"))
 	for _, runID := range result.SkippedRuns {
 		terminal.Say("run %s was already decided with this key and now waits for something new; skipped", runID)
 	}

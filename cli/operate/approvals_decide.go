@@ -152,12 +152,12 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 }
 
 // decidedFields describes the decided request, nothing for nil: the tool, and the original
-// or edited input.
+// and edited input.
 func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field {
 	if item == nil {
 		return nil
 	}
-	fields := []console.Field{{"tool", item.ToolName}, {"input", prompt.Compact(item.Input)}}
+	fields := []console.Field{{"tool", item.ToolName}, {"input", prompt.CommandOf(item.Input)}}
 	if updated != nil {
 		fields = append(fields, console.Field{"edited to", prompt.Compact(updated)})
 	}

@@ -15,11 +15,11 @@ func examplesText(examples api.RuleExamples) string {
 		return ""
 	}
 	var text strings.Builder
-	text.WriteString("\n  These calls, for example, it decides:")
+	text.WriteString("\n  Matches, for example:")
 	for _, example := range examples.Matching {
 		text.WriteString("\n    " + exampleLine(example))
 	}
-	text.WriteString("\n  These it does not:")
+	text.WriteString("\n  Does not match:")
 	for _, example := range examples.NotMatching {
 		text.WriteString("\n    " + exampleLine(example) + "   - " + console.Printable(example.WhyNot, false))
 	}

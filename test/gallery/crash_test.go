@@ -198,10 +198,10 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 
 		code, stdout, stderr := rig.Run(t, allow...)
 		require.Zero(t, code, "%s%s", stdout, stderr)
-		require.Contains(t, stdout, "resolved 22 requests of 11 runs in 11 sessions", stderr)
+		require.Contains(t, stdout, "allowed 22 approvals in 11 sessions", stderr)
 		code, stdout, stderr = rig.Run(t, allow...)
 		require.Zero(t, code, "%s%s", stdout, stderr)
-		require.Contains(t, stdout, "resolved 0 requests of 0 runs", stderr)
+		require.Contains(t, stdout, "allowed 0 approvals in 0 sessions", stderr)
 
 		page, err := s.at(1).ListApprovals(rig.Soon(t), client.PendingListParams{})
 		require.NoError(t, err)
