@@ -279,8 +279,9 @@ func TestProxiesAreConfigured(t *testing.T) {
 			text = "events {}\nhttp {\n" + text + "}\n"
 		}
 		// Any user can read the configuration of a server on a high port.
-		text = strings.ReplaceAll("error_log stderr;\n"+text, "listen 80;", "listen 127.0.0.1:8080;")
+		text = strings.ReplaceAll("error_log stderr;\n"+text, "listen 443 ssl;", "listen 127.0.0.1:8443 ssl;")
 		directory := t.TempDir()
+		writeCertificate(t, directory)
 		require.NoError(t, os.WriteFile(filepath.Join(directory, "nginx.conf"), []byte(text), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(directory, "token.inc"), []byte("proxy_set_header Authorization \"Bearer x\";\n"), 0o600))
 		output, err := exec.CommandContext(t.Context(), nginx, "-t", "-p", directory, "-c", filepath.Join(directory, "nginx.conf")).CombinedOutput()

@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// TestConfigurationsAreRead: the service takes the configuration of its page and the channels and calendars
+// TestConfigurationsAreRead: the service takes the configurations of its pages and the channels and calendars
 // of theirs, with files at the paths that they name.
 func TestConfigurationsAreRead(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,7 @@ func TestConfigurationsAreRead(t *testing.T) {
 	for _, b := range blocksOf(t) {
 		text := b.text
 		switch {
-		case b.page == "docs/configuration.md" && b.language == "json":
+		case (b.page == "docs/configuration.md" || b.page == "docs/start-operate.md") && b.language == "json":
 			read++
 			text = strings.ReplaceAll(text, "/etc/holdpoint", directory)
 			writeCertificate(t, directory)
@@ -54,7 +54,7 @@ func TestConfigurationsAreRead(t *testing.T) {
 			require.NotEmpty(t, found)
 		}
 	}
-	require.Greater(t, read, 3)
+	require.Greater(t, read, 4)
 	require.NoError(t, os.WriteFile(file, []byte(settings), 0o600))
 	found, _, err := channels.Escalations(file, egress.New(egress.Options{}))
 	require.NoError(t, err, settings)
