@@ -3,11 +3,13 @@ package mcptools
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/client/ask"
 )
 
@@ -82,11 +84,27 @@ func (t *tools) permit(ctx context.Context, request *mcp.CallToolRequest, argume
 	return t.put(ctx, request, putting{wait: -1, call: &call})
 }
 
+// remedies say what the user of a refused agent can do.
+var remedies = map[api.Code]string{
+	api.CodeUnauthenticated: "set HOLDPOINT_TOKEN, where the agent runs, to a token of role agent",
+	api.CodeInvalidToken:    "set HOLDPOINT_TOKEN, where the agent runs, to another token of role agent",
+	api.CodeSessionNotFound: "this session began with another token: start a new one, or use that token",
+}
+
+// remedy returns advice about a refusal, to append to its text; "" for other errors.
+func remedy(err error) string {
+	var refused *client.Error
+	if errors.As(err, &refused) && remedies[refused.Code] != "" {
+		return "; " + remedies[refused.Code]
+	}
+	return ""
+}
+
 // PermissionOf returns the reply for a coding agent. Only an allowed call allows, and a question
 // tool only with its answer.
 func PermissionOf(decided *ask.Answer, err error) Permission {
 	if err != nil {
-		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not get a decision, so nothing was allowed: " + explain(err)}
+		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not get a decision, so nothing was allowed: " + explain(err) + remedy(err)}
 	}
 	if decided.Question != nil && decided.Outcome == api.OutcomeAnswered {
 		given := answersOf(decided)

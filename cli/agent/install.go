@@ -132,7 +132,7 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		terminal.Say("%s has the hook already", path)
 		return nil
 	}
-	terminal.Say("%s: %s now asks by %s", path, event, command)
+	terminal.Say("%s: %s now calls %s", path, event, command)
 	if c.Defer {
 		terminal.Say("run holdpoint hook resume %s as well: it resumes the agent after each decision", of.name)
 	}
