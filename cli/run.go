@@ -46,7 +46,7 @@ type program struct {
 	Workers     operate.Workers     `cmd:"" help:"List active workers."`
 	Sessions    operate.Sessions    `cmd:"" help:"List and show sessions."`
 	Mailbox     operate.Mailbox     `cmd:"" help:"Inspect and repair a session's mailbox."`
-	Effects     operate.Effects     `cmd:"" help:"Inspect and retry follow-up deliveries to other sessions."`
+	Effects     operate.Effects     `cmd:"" help:"Inspect and retry follow-up deliveries to sessions, webhooks and people."`
 	Intake      database.Intake     `cmd:"" help:"Inspect runs of other programs' transactions that could not be created."`
 	Webhooks    operate.Webhooks    `cmd:"" help:"Manage webhooks, which post events to other systems."`
 	Addresses   operate.Addresses   `cmd:"" help:"Manage the addresses at which you are notified."`

@@ -17,7 +17,7 @@ import (
 // Asking holds the flags of commands that ask for an agent.
 type Asking struct {
 	Agent            string        `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Agent name to show to people (default ${default}; $$HOLDPOINT_AGENT)."`
-	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision; after that the call is denied (default: none)."`
+	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision; after that the call is denied (default: none; a hook that waits: a week)."`
 	Outage           time.Duration `default:"10m" placeholder:"DURATION" help:"How long to wait for a service that does not answer; after that the call is denied (default ${default})."`
 	ExcludeRequester bool          `name:"exclude-requester" help:"Someone else must allow each request: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
 }

@@ -30,7 +30,7 @@ type Ask struct {
 	Free      bool          `help:"Allow free text in addition to the options."`
 	Sensitive bool          `help:"Show the answer only to this command. The service must have an encryption key."`
 	Timeout   time.Duration `placeholder:"DURATION" help:"Time limit for an answer (default: none)."`
-	Default   *string       `placeholder:"VALUE" help:"Print TEXT if nobody answers in time, instead of failing."`
+	Default   *string       `placeholder:"VALUE" help:"Print VALUE if nobody answers in time, instead of failing."`
 	Key       *string       `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same question until its answer was printed; after that it asks again."`
 	Question  string        `arg:"" help:"The question."`
 }

@@ -14,7 +14,7 @@ import (
 
 // Effects is the command holdpoint effects.
 type Effects struct {
-	List  list[api.EffectView, effectFilter] `cmd:"" help:"List follow-up deliveries to other sessions."`
+	List  list[api.EffectView, effectFilter] `cmd:"" help:"List follow-up deliveries to sessions, webhooks and people."`
 	Retry effectsRetry                       `cmd:"" help:"Retry deliveries immediately, including failed ones."`
 }
 

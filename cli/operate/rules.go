@@ -200,7 +200,7 @@ var explainTable = table[api.ExplainedRule]{
 type rulesAdd struct {
 	console.Connection
 	console.Format
-	Effect      string            `enum:"allow,ask,deny" default:"allow" help:"Decision: allow, ask or deny (default ${default})."`
+	Effect      string            `enum:"allow,ask,deny" default:"allow" placeholder:"EFFECT" help:"Decision: allow, ask or deny (default ${default})."`
 	SessionID   string            `name:"session-id" aliases:"session" placeholder:"ID" help:"Only in this session (default: all sessions)."`
 	AgentID     string            `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only for this agent."`
 	Tool        string            `placeholder:"NAME" help:"Only calls of this tool."`

@@ -21,9 +21,9 @@ type Runs struct {
 }
 
 type runFilter struct {
-	ofSession
-	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only runs of this agent."`
-	Status  string `placeholder:"STATUS" help:"Only runs with this status."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only runs of this session."`
+	AgentID   string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only runs of this agent."`
+	Status    string `placeholder:"STATUS" help:"Only runs with this status."`
 	limited
 }
 
