@@ -194,7 +194,7 @@ func (f *findings) checkProgram(program string) {
 func (f *findings) checkService(ctx context.Context, terminal *console.Console, connection *console.Connection, keys []string) {
 	err := connection.Call(func(opened *client.Client) error {
 		if len(keys) == 0 {
-			f.add(open, "the hook believes whatever answers at %s: run hook install again", connection.Server)
+			f.add(open, "the hook trusts any service at %s: run hook install again", connection.Server)
 			_, err := opened.Keys(ctx)
 			return err
 		}

@@ -111,7 +111,7 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		return fmt.Errorf("%s: %w; nothing was changed", path, err)
 	}
 	if unread != nil {
-		terminal.Say("the hook will believe whatever answers at %s, because its keys could not be read (%s): install again when it answers", c.Server, firstLine(unread))
+		terminal.Say("the hook will trust any service at %s, because its keys could not be read (%s): install again when the service answers", c.Server, firstLine(unread))
 	}
 	if misfit := of.misfit(ctx); misfit != "" {
 		terminal.Say("%s", misfit)
