@@ -80,13 +80,13 @@ func TestNotes(t *testing.T) {
 	require.NotNil(t, s.readNotes())
 	require.Nil(t, s.readNotes(), "it has just asked")
 	_, _ = s.Update(noted{
-		"h-a1": {Text: "No worker has asked[2J for runs.", NoWorkerSinceMs: 1}, "h-a2": {Text: "Next: ada, in 5 min."}, "gone": nil,
+		"h-a1": {Text: "No worker has asked\x1b[2J for runs.", NoWorkerSinceMs: 1}, "h-a2": {Text: "Next: ada, in 5 min."}, "gone": nil,
 	})
 	require.Contains(t, s.text(), "(no worker) bash: ls")
 	require.NotContains(t, s.text(), "Next: ada")
 	s.press("j")
 	require.Contains(t, s.text(), "No worker has asked")
-	require.NotContains(t, s.text(), "[2J")
+	require.NotContains(t, s.text(), "\x1b[2J")
 	s.press("j")
 	require.Contains(t, s.text(), "Next: ada, in 5 min.")
 	require.NotContains(t, s.text(), "(no worker) bash: pwd")

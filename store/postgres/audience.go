@@ -23,9 +23,9 @@ type audience struct {
 	pool *pgxpool.Pool
 
 	mu sync.Mutex
-	// nobody reports that no other replica listens, since a time.
+	// nobody reports that no other replica listens. alone counts the regular checks since then.
 	nobody bool
-	since  time.Time
+	alone  int64
 	// pid is the server process of this replica's listener, 0 while it does not listen.
 	pid int32
 	// changes counts greetings and connections of the listener.
@@ -46,7 +46,7 @@ func (a *audience) absent() bool {
 func (a *audience) listening(pid int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pid, a.nobody = pid, false
+	a.pid, a.nobody, a.alone = pid, false, 0
 	a.changes++
 }
 
@@ -54,7 +54,7 @@ func (a *audience) listening(pid int32) {
 func (a *audience) greeted() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nobody = false
+	a.nobody, a.alone = false, 0
 	a.changes++
 }
 
@@ -77,20 +77,24 @@ func (a *audience) look(ctx context.Context, due bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if changes == a.changes {
-		if !a.nobody {
-			a.since = time.Now()
-		}
 		a.nobody = !others
+		switch {
+		case others:
+			a.alone = 0
+		case due:
+			a.alone++
+		}
 	}
 	return nil
 }
 
-// absentFor returns for how long each check has found no other listener; 0 if there may be one.
-func (a *audience) absentFor() time.Duration {
+// absentMs returns for how long each regular check has found no other listener, by their interval; 0 if there
+// may be one.
+func (a *audience) absentMs() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.nobody {
 		return 0
 	}
-	return time.Since(a.since)
+	return a.alone * audienceEvery.Milliseconds()
 }

@@ -89,15 +89,18 @@ func TestAloneSince(t *testing.T) {
 	s := open(t, postgrestest.URL(t), Options{})
 	alone(t, s)
 	a := &audience{pool: s.reads, pid: s.notifier.audience.pid}
-	require.Zero(t, a.absentFor(), "it has not looked")
-	require.NoError(t, a.look(t.Context(), true))
-	a.since = a.since.Add(-time.Hour)
-	require.NoError(t, a.look(t.Context(), true))
-	require.GreaterOrEqual(t, a.absentFor(), time.Hour)
+	require.Zero(t, a.absentMs(), "it has not looked")
+	for n := range int64(3) {
+		require.NoError(t, a.look(t.Context(), true))
+		require.Equal(t, (n+1)*5_000, a.absentMs())
+	}
 	a.greeted()
-	require.Zero(t, a.absentFor())
+	require.Zero(t, a.absentMs())
+	require.NoError(t, a.look(t.Context(), false))
+	require.True(t, a.absent())
+	require.Zero(t, a.absentMs(), "the other one may have left a moment ago")
 	require.NoError(t, a.look(t.Context(), true))
-	require.Less(t, a.absentFor(), time.Hour)
+	require.EqualValues(t, 5_000, a.absentMs())
 
 	s.notifier.audience.listening(0)
 	require.Zero(t, s.AloneMs(), "it cannot hear of others")

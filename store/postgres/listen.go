@@ -29,7 +29,7 @@ func (s *Store) AloneMs() int64 {
 	if s.listener == nil {
 		return 0
 	}
-	return s.notifier.audience.absentFor().Milliseconds()
+	return s.notifier.audience.absentMs()
 }
 
 // listener receives the hints of other replicas on its own connection.
