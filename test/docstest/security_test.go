@@ -1,6 +1,7 @@
 package docstest
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -80,7 +81,9 @@ func routes() string {
 	faces := append(dialects.All(dialects.Options{}), overhttp.New(overhttp.Options{}), service.Documents(holdpoint.Documents(), nil))
 	for _, face := range httpapi.New(httpapi.Options{Faces: faces, Notify: notify.New(notify.Options{})}).Faces() {
 		byPath := slices.Clone(face.Routes)
-		slices.SortStableFunc(byPath, func(a, b wire.Route) int { return strings.Compare(a.Path, b.Path) })
+		slices.SortFunc(byPath, func(a, b wire.Route) int {
+			return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Methods[0], b.Methods[0]))
+		})
 		for _, route := range byPath {
 			table.WriteString("| `" + route.Methods[0] + " " + route.Path + "` | " + face.Name + " | " + string(route.Action) + " |\n")
 		}
