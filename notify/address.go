@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -97,7 +100,7 @@ func unknownAddress() error {
 func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBody) (api.Address, error) {
 	channel := s.channels[body.Channel]
 	if channel == nil {
-		return api.Address{}, refusal.New(api.CodeChannelUnknown, "this service has no such channel")
+		return api.Address{}, refusal.New(api.CodeChannelUnknown, "no such channel; this service has %s", strings.Join(slices.Sorted(maps.Keys(s.channels)), ", "))
 	}
 	var faults refusal.Faults
 	switch {

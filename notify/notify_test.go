@@ -497,6 +497,7 @@ func TestCodesOfAddresses(t *testing.T) {
 		}
 		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "pigeon", Address: "ada"})
 		require.ErrorContains(t, err, string(api.CodeChannelUnknown))
+		require.ErrorContains(t, err, "no such channel; this service has mail, ops")
 		require.NoError(t, s.client.RemoveAddress(t.Context(), added.AddressID))
 		require.ErrorIs(t, s.client.RemoveAddress(t.Context(), added.AddressID), client.ErrNotFound)
 		_, err = s.client.VerifyAddress(t.Context(), added.AddressID, code)

@@ -88,7 +88,7 @@ func Load(path string) (*Keys, error) {
 		var secret [KeyBytes]byte
 		_, _ = rand.Read(secret[:]) // never fails, as its documentation says
 		if err := keyfile.Create(path, []byte(base64.StdEncoding.EncodeToString(secret[:])+"\n")); err != nil {
-			return nil, fmt.Errorf("make the file of the secret key: %w", err)
+			return nil, fmt.Errorf("create the secret key file: %w", err)
 		}
 	}
 	return Read(func() (string, error) {

@@ -32,7 +32,7 @@ func Load(path string) ([]ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	if err := keyfile.CreatePrivate(path, key); err != nil {
-		return nil, fmt.Errorf("make the file of the signing key: %w", err)
+		return nil, fmt.Errorf("create the signing key file: %w", err)
 	}
 	return read(path)
 }

@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/notify/channels"
@@ -30,17 +34,30 @@ func (s *service) pushKeyFile() string {
 	return assembly.PushKeyFile(s.PushKeyFile, s.Database)
 }
 
+// warnOfMissingLinks logs which channels send messages without their links.
+func (s *service) warnOfMissingLinks() {
+	if s.ExternalURL != "" {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.channels)) {
+		if s.channels[name].Links() != api.LinkNone {
+			s.logger.Warn("messages have no links: set --external-url, or links: none for the channel", slog.String("channel", name))
+		}
+	}
+}
+
 // addPush adds the channel to browsers. Call it once the database is open, whose folder has the key.
 func (s *service) addPush() error {
+	s.warnOfMissingLinks()
 	options := channels.PushOptions{ExternalURL: s.ExternalURL, Client: s.caller, CheckURL: s.guard.CheckURL, NowMs: nowMs}
 	var err error
 	if path := s.pushKeyFile(); path != "" {
 		if options.Key, err = channels.LoadPushKey(path); err != nil {
-			return console.Usage("%w; --push-key-file names another place", err)
+			return console.Usage("%w; name another file with --push-key-file", err)
 		}
 	}
 	if s.channels, err = channels.WithPush(s.channels, options); err != nil {
-		return console.Usage("%w; --push-key-file names its place", err)
+		return console.Usage("%w; name its file with --push-key-file", err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func (s *service) signingKeys(ctx context.Context) (*signing.Keys, error) {
 	private, err := assembly.LoadSigningKeys(path)
 	switch {
 	case err != nil && path != "":
-		return nil, console.Usage("%w; --signing-key-file names another place", err)
+		return nil, console.Usage("%w; name another file with --signing-key-file", err)
 	case err != nil:
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func LoadPushKey(path string) (*PushKey, error) {
 		return nil, err
 	}
 	if err := keyfile.CreatePrivate(path, made); err != nil {
-		return nil, fmt.Errorf("make the file of the push key: %w", err)
+		return nil, fmt.Errorf("create the push key file: %w", err)
 	}
 	return readPushKey(path)
 }

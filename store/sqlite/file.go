@@ -118,7 +118,7 @@ func realPath(path string) (string, error) {
 	}
 	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return "", fmt.Errorf("database file %s: its directory is not there: %w", path, err)
+		return "", fmt.Errorf("database file %s: its directory does not exist: %w", path, err)
 	}
 	path = filepath.Join(directory, filepath.Base(path))
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
