@@ -155,6 +155,7 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 // A call that ends the run is retried as long as the lease lasts, so a worker can be stopped
 // while the service is away.
 func TestACallThatEndsTheRunEndsWithTheLease(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]client.Handler{
 		"returned":  func(context.Context, *client.Task) error { return nil },
 		"failed":    func(context.Context, *client.Task) error { return errors.New("out of paper") },
