@@ -87,7 +87,7 @@ func TestAllowAllOnATerminal(t *testing.T) {
 			break
 		}
 	}
-	at.say("y", "resolved 12 requests")
+	at.say("y", "allowed 12 approvals in 1 session")
 	require.NoError(t, at.program.Wait())
 	require.Zero(t, open())
 }

@@ -39,11 +39,13 @@ func (s *Server) routes(options *Options) []wire.Route {
 	})
 	explained := explain.Collector{
 		Whole: options.Store, NowMs: s.store.NowMs, Waiting: options.Claims.WaitingFor, Directory: directory{options.Keyring},
-		Silence: func(agentID string) (ms int64, named bool) {
+		Workers: options.Store, RulesNear: rules.Near{Store: s.store}.Of,
+	}
+	if options.Claims != nil {
+		explained.Silence = func(agentID string) (ms int64, named bool) {
 			silence := options.Claims.SilenceOf(agentID)
 			return silence.Ms, silence.Named
-		},
-		Workers: options.Store, RulesNear: rules.Near{Store: s.store}.Of,
+		}
 	}
 	if options.Notify != nil {
 		explained.Channels = options.Notify.Channels()

@@ -157,7 +157,7 @@ func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field 
 	if item == nil {
 		return nil
 	}
-	fields := []console.Field{{"tool", item.ToolName}, {"input", prompt.CommandOf(item.Input)}}
+	fields := []console.Field{{"tool", item.ToolName}, {"input", prompt.Compact(item.Input)}}
 	if updated != nil {
 		fields = append(fields, console.Field{"edited to", prompt.Compact(updated)})
 	}
