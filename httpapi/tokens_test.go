@@ -195,7 +195,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	t.Run("every operation by every role", func(t *testing.T) { testRoles(t, a, keyring) })
 	t.Run("what a token reaches", func(t *testing.T) { testScopes(t, a, keyring) })
 	t.Run("why something waits", func(t *testing.T) { testExplainPeople(t, a, keyring) })
-	t.Run("the rules about what waits", func(t *testing.T) { testExplainRulesWithin(t, a, keyring) })
+	t.Run("the rules about a pending approval", func(t *testing.T) { testExplainRulesWithin(t, a, keyring) })
 	t.Run("who looks at a request", func(t *testing.T) { testAcknowledgementPeople(t, a, keyring) })
 	t.Run("who asked does not allow", func(t *testing.T) { testRequesters(t, a, keyring) })
 	t.Run("a token of a person", func(t *testing.T) { testOnBehalfOf(t, a, keyring) })
