@@ -38,14 +38,14 @@ func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
 
 // withoutSecrets hides the secret parts of flags that may hold a password or a secret path.
 var withoutSecrets = map[string]func(string) string{
-	"database": store.Describe, "direct-database": store.Describe, "review-hook": serve.HookHost, "otlp-endpoint": serve.HookHost,
+	"database": store.WithoutPassword, "direct-database": store.WithoutPassword, "review-hook": serve.HookHost, "otlp-endpoint": serve.HookHost,
 }
 
 func shown(flag *kong.Flag) any {
 	value := flag.Target.Interface()
 	if text, ok := value.(string); ok {
 		if hide := withoutSecrets[flag.Name]; hide != nil && text != "" && !strings.HasPrefix(text, "sqlite:") {
-			return strings.TrimPrefix(hide(text), "Postgres ")
+			return hide(text)
 		}
 		return text
 	}

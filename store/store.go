@@ -266,13 +266,18 @@ func Describe(text string) string {
 		}
 		return "SQLite file " + at.path
 	}
-	parsed, err := url.Parse(at.url)
+	return strings.TrimSpace("Postgres " + WithoutPassword(at.url))
+}
+
+// WithoutPassword returns the URL of a Postgres database without its passwords, "" if it cannot be parsed.
+func WithoutPassword(text string) string {
+	parsed, err := url.Parse(text)
 	if err != nil {
-		return "Postgres"
+		return ""
 	}
 	query := parsed.Query()
 	query.Del("password")
 	query.Del("sslpassword")
 	parsed.RawQuery = query.Encode()
-	return "Postgres " + parsed.Redacted()
+	return parsed.Redacted()
 }

@@ -137,17 +137,34 @@ func (p *Prompter) Line(prompt string) (string, error) {
 // tooSoon is how long after a request was shown a line cannot be about it.
 const tooSoon = 600 * time.Millisecond
 
-// Aimed is Line for a decision about what was just shown. At a terminal it drops lines that come too soon to be about
-// it: what was typed before, or twice, must not decide the next request. An empty line is never dropped.
+// Aimed is Line for a decision about what was just shown. At a terminal it drops lines that were typed before, or too
+// soon after: a key pressed twice must not decide the next request. An empty line is never dropped.
 func (p *Prompter) Aimed(prompt string) (string, error) {
 	if !IsTerminal(p.input.from) {
 		return p.Line(prompt)
 	}
+	var early []string
+	for lineWaits(p.input.from) {
+		line, err := p.Line("")
+		if err != nil || line == "" {
+			p.refuse(early...)
+			return line, err
+		}
+		early = append(early, line)
+	}
+	p.refuse(early...)
 	for shown := p.now(); ; {
 		line, err := p.Line(prompt)
 		if err != nil || line == "" || p.now().Sub(shown) >= tooSoon {
 			return line, err
 		}
+		p.refuse(line)
+	}
+}
+
+// refuse says that lines decide nothing.
+func (p *Prompter) refuse(lines ...string) {
+	for _, line := range lines {
 		p.tell(fmt.Sprintf("%q was typed before you could read this: it does nothing", line))
 	}
 }

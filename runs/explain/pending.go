@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -79,9 +80,7 @@ func pending(row *model.PendingRequest, nowMs, silentMs int64, notifies bool) *a
 	if e.Text == "" {
 		return nil
 	}
-	if e.Text[0] == ' ' {
-		e.Text = e.Text[1:]
-	}
+	e.Text = strings.TrimPrefix(e.Text, " ")
 	return e
 }
 

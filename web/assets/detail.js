@@ -213,11 +213,11 @@ export function Detail({ one }) {
       <${Looking} one=${one} onSnoozed=${onSnoozed} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}
       <${SameCall} one=${one} />
-      ${one.note && !one.resolution && html`<p class="quiet note">${marked(one.note)}</p>`}
       <${Before} one=${one} />
       <${Details} one=${one} />
       <${LongReason} one=${one} />
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}
+      ${one.note && !one.resolution && html`<p class="quiet note">${marked(one.note)}</p>`}
     </div></div>
     <${Bar} one=${one} />
     ${one.form === "rule" && html`<${AllowAnd} one=${one} />`}${one.form === "same" && html`<${AskSame} key=${one.asks.behavior} one=${one} />`}</section>`;

@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
@@ -62,11 +63,7 @@ func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, 
 			if rows, openAtMs, err = h.pending(ctx, q); err != nil {
 				return nil, err
 			}
-			texts, err := h.explain(ctx, rows)
-			for i, text := range texts {
-				explained[rows[i].Request.Handle] = text
-			}
-			return rows, err
+			return rows, h.addNotes(ctx, rows, explained)
 		},
 		Count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
 			q.OpenAtMs = openAtMs
@@ -79,6 +76,20 @@ func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, 
 			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
 		},
 	})
+}
+
+// addNotes adds what there is to say about each request, by handle. Within a time limit: a list never waits for its notes.
+func (h *handlers) addNotes(ctx context.Context, rows []model.PendingRequest, notes map[string]*api.PendingExplanation) error {
+	limited, cancel := context.WithTimeout(ctx, h.readsTimeout)
+	defer cancel()
+	texts, err := h.explain(limited, rows)
+	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		return nil
+	}
+	for i, text := range texts {
+		notes[rows[i].Request.Handle] = text
+	}
+	return err
 }
 
 // pending reads open requests. A request past its deadline stays open until the sweep expires it a

@@ -28,7 +28,7 @@ type Explain func(ctx context.Context, rows []model.PendingRequest) ([]*api.Pend
 
 // Routes returns the routes. unscoped reads sessions outside of the caller's scope, to find who asked for a request.
 // maxRuleAgeMs is the longest lifetime of a rule created with a decision, 0 for no maximum; readsTimeout limits the
-// reads about a request, which is then shown without the rest.
+// reads about a request or a list, which is then shown without the rest.
 func Routes(calls *kit.Calls, unscoped runs.ValueReader, explain Explain, maxRuleAgeMs int64, readsTimeout time.Duration) []wire.Route {
 	h := &handlers{calls, unscoped, explain, maxRuleAgeMs, readsTimeout}
 	return []wire.Route{
