@@ -16,7 +16,7 @@ func TestALineTypedBeforeDecidesNothing(t *testing.T) {
 	defer func() { _ = person.Close() }()
 	_, err := person.WriteString("a\n")
 	require.NoError(t, err)
-	for !lineWaits(program) { //nolint:revive // until the terminal has it
+	for !lineWaits(program) { // until the terminal has it
 	}
 	now := time.UnixMilli(0)
 	refused := &onceSaid{text: "does nothing", do: func() { _, _ = person.WriteString("d\n") }}
