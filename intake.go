@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // intakeInterval is how often the service looks for runs of [Service.CreateRunTx]. A NOTIFY in the
@@ -56,7 +57,7 @@ func (s *Service) CreateRunTx(ctx context.Context, tx pgx.Tx, params client.Crea
 	if err := s.trusted.Intake().Check(ctx, body); err != nil {
 		return "", callError(err)
 	}
-	sql, args := intake.Statement(runs.IntakeRow{
+	sql, args := intake.Statement(upkeep.IntakeRow{
 		IntakeID: runs.NewID(runs.PrefixIntake), RunID: params.RunID, SessionID: params.SessionID,
 	}, body)
 	if _, err := tx.Exec(ctx, sql, args...); err != nil {

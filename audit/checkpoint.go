@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // checkpointPurpose is the signing purpose of checkpoints.
@@ -65,7 +66,7 @@ type Checkpoint struct {
 type Checkpoints interface {
 	CheckpointRows
 	journal.Rows
-	// NowMs is NowMs of [runs.Keeper].
+	// NowMs is NowMs of [runs.Instance].
 	NowMs(ctx context.Context) (int64, error)
 }
 
@@ -134,7 +135,7 @@ func NewCheckpointer(kept Checkpoints, signer Signer, logger *slog.Logger) *Chec
 }
 
 // Notice counts the events of a commit by this process. It does not block.
-func (c *Checkpointer) Notice(notice runs.Notice) {
+func (c *Checkpointer) Notice(notice reads.Notice) {
 	if len(notice.Events) == 0 {
 		return
 	}

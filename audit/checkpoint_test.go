@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // desk is where checkpoints of a ledger are kept.
@@ -147,7 +148,7 @@ func (d *desk) HeadsSince(ctx context.Context, sinceMs int64, after string, limi
 	d.reads++
 	failed := d.err
 	d.mu.Unlock()
-	rows, err := d.Sessions(ctx, runs.SessionQuery{After: after, Limit: limit})
+	rows, err := d.Sessions(ctx, reads.SessionQuery{After: after, Limit: limit})
 	for _, row := range rows {
 		if row.Session.UpdatedAtMs >= sinceMs {
 			heads = append(heads, d.head(row.Session.SessionID))
@@ -162,8 +163,8 @@ func (d *desk) sources() audit.Sources { return audit.Sources{Log: d, Checkpoint
 func (d *desk) logged() audit.Sources { return audit.Sources{Log: d, Entries: d, Checkpoints: d} }
 
 // moved is the notice of events in a session.
-func (d *desk) moved(id string, events int) runs.Notice {
-	return runs.Notice{SessionID: id, Events: make([]*model.Event, events)}
+func (d *desk) moved(id string, events int) reads.Notice {
+	return reads.Notice{SessionID: id, Events: make([]*model.Event, events)}
 }
 
 func newDesk(t *testing.T) (*desk, *audit.Checkpointer, *signing.Keys, *signing.Public) {
@@ -278,7 +279,7 @@ func TestWhenCheckpointsAreDue(t *testing.T) {
 	c.Notice(d.moved("a", 999))
 	require.NoError(t, c.Look(t.Context()))
 	require.Len(t, d.kept, 1)
-	c.Notice(runs.Notice{SessionID: "b"})
+	c.Notice(reads.Notice{SessionID: "b"})
 	c.Notice(d.moved("a", 1))
 	d.err = runs.ErrUnavailable
 	require.ErrorIs(t, c.Look(t.Context()), runs.ErrUnavailable)

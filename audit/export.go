@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -33,8 +34,8 @@ const (
 // Source is the store that an export reads.
 type Source interface {
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
-	Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error)
-	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
+	Sessions(ctx context.Context, q reads.SessionQuery) ([]model.SessionSummary, error)
+	EventsWithin(ctx context.Context, q reads.EventQuery) (events []model.Event, more bool, err error)
 }
 
 // Sources are the inputs of an export.
@@ -101,7 +102,7 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 		}
 	}
 	for after, more := "", scope.SessionID == ""; more; {
-		sessions, err := source.Sessions(ctx, runs.SessionQuery{After: after, Limit: sessionPage})
+		sessions, err := source.Sessions(ctx, reads.SessionQuery{After: after, Limit: sessionPage})
 		if err != nil {
 			return err
 		}
@@ -171,7 +172,7 @@ func (e *export) chain(ctx context.Context, source Source, session *model.Sessio
 	begun, young, sessionID, life := false, false, session.SessionID, session.Life
 	end := endLine{SessionID: sessionID}
 	for after, more := int64(0), true; more; {
-		events, another, err := source.EventsWithin(ctx, runs.EventQuery{SessionID: sessionID, After: after, Limit: eventPage, MaxBytes: api.MaxReplyBytes})
+		events, another, err := source.EventsWithin(ctx, reads.EventQuery{SessionID: sessionID, After: after, Limit: eventPage, MaxBytes: api.MaxReplyBytes})
 		if after == 0 && e.all && refusal.CodeOf(err) == api.CodeSessionNotFound {
 			return nil // deleted since it was listed
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Reusing a session id after retention is not a forgery, whatever the events' numbers. Rewriting a
@@ -37,7 +37,7 @@ func TestASessionThatIsUsedAgainIsNoForgery(t *testing.T) {
 		require.NoError(t, d.AddEntry(t.Context(), entry))
 		_, err = verify(exported(t, d.logged(), keys, audit.Scope{}), public)
 		require.NoError(t, err)
-		c.Notice(runs.Notice{SessionID: "b", Events: make([]*model.Event, 1000)})
+		c.Notice(reads.Notice{SessionID: "b", Events: make([]*model.Event, 1000)})
 		require.NoError(t, c.Look(t.Context()))
 		report, err := verify(exported(t, d.logged(), keys, audit.Scope{}), public)
 		require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/chain"
 	"github.com/holdpoint/holdpoint/auth/signing"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -32,7 +32,7 @@ func (l ledger) SessionHead(_ context.Context, sessionID string) (*model.Session
 	return &model.Session{SessionID: sessionID}, nil
 }
 
-func (l ledger) Sessions(_ context.Context, q runs.SessionQuery) (page []model.SessionSummary, _ error) {
+func (l ledger) Sessions(_ context.Context, q reads.SessionQuery) (page []model.SessionSummary, _ error) {
 	var ids []string
 	for id := range l {
 		if id > q.After {
@@ -50,7 +50,7 @@ func (l ledger) Sessions(_ context.Context, q runs.SessionQuery) (page []model.S
 	return page, nil
 }
 
-func (l ledger) EventsWithin(_ context.Context, q runs.EventQuery) (events []model.Event, more bool, _ error) {
+func (l ledger) EventsWithin(_ context.Context, q reads.EventQuery) (events []model.Event, more bool, _ error) {
 	for _, event := range l[q.SessionID] {
 		if event.EventID > q.After && len(events) < 3 { // small pages
 			events = append(events, event)

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth/signing"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // testAudit: an export verifies with the service's public keys, and any other file does not.
@@ -28,7 +28,7 @@ func testAudit(t *testing.T, a *rig) {
 	signer := newSigning(t, a.store.(signing.Keeper))
 	checkpointer := audit.NewCheckpointer(kept, signer, slog.New(slog.DiscardHandler))
 	require.NoError(t, checkpointer.Look(t.Context()))
-	checkpointer.Notice(runs.Notice{SessionID: session, Events: make([]*model.Event, 1000)})
+	checkpointer.Notice(reads.Notice{SessionID: session, Events: make([]*model.Event, 1000)})
 	require.NoError(t, checkpointer.Look(t.Context()))
 
 	// Past the service, which remembers the keys for a while.

@@ -9,8 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/calltrace"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // authorized is the store behind every API. It checks each command against the caller's permissions,
@@ -49,17 +52,17 @@ func newAuthorized(options *Options) authorized {
 	if options.Backlogs != nil {
 		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // the age of a count is by this process's clock
 	}
-	if disk, known := options.Store.(runs.Disk); known {
+	if disk, known := options.Store.(upkeep.Disk); known {
 		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
 	}
 	return held
 }
 
 // scopeOf returns the scope of the context's caller.
-func scopeOf(ctx context.Context) runs.Scope { return runs.ScopeOf(auth.From(ctx)) }
+func scopeOf(ctx context.Context) reads.Scope { return reads.ScopeOf(auth.From(ctx)) }
 
 // Reader implements [runs.Service].
-func (s authorized) Reader(ctx context.Context) runs.Reader { return s.store.Within(scopeOf(ctx)) }
+func (s authorized) Reader(ctx context.Context) reads.Reader { return s.store.Within(scopeOf(ctx)) }
 
 // NowMs implements [runs.Service].
 func (s authorized) NowMs(ctx context.Context) (int64, error) { return s.store.NowMs(ctx) }
@@ -69,7 +72,7 @@ func (s authorized) Ready(ctx context.Context) error { return s.store.Ready(ctx)
 
 // Subscribe implements [runs.Service]. A notice names sessions and runs of all scopes: subscribers
 // show only what they then read with Reader.
-func (s authorized) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
+func (s authorized) Subscribe(notify func(reads.Notice)) (unsubscribe func()) {
 	return s.store.Subscribe(notify)
 }
 
@@ -80,7 +83,7 @@ func (s authorized) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
 func (s authorized) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	caller := auth.From(ctx)
 	call := &runs.Call{
-		Command: command, Caller: caller, Sealer: s.sealer, Traceparent: runs.TraceOf(ctx).Traceparent,
+		Command: command, Caller: caller, Sealer: s.sealer, Traceparent: calltrace.Of(ctx).Traceparent,
 		CheckCallback: s.callbackCheckFor(caller), CallbackOwner: ownerOf(caller),
 	}
 	spec := command.Spec()

@@ -11,12 +11,13 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // Every read method hides sessions outside of a caller's scope and shows them to the service. A new
-// method of [runs.Reader] fails this test until it is added here.
+// method of [reads.Reader] fails this test until it is added here.
 func TestEveryReadHasTheCallersScope(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
@@ -49,14 +50,14 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 	require.NoError(t, err)
 	handle := record.Requests[0].Handle
 
-	// reads returns how many rows a method shows.
+	// asked returns how many rows a method shows.
 	one := func(err error, unknown api.Code) (int, error) {
 		if refusal.CodeOf(err) == unknown {
 			return 0, nil
 		}
 		return 1, err
 	}
-	reads := map[string]func(context.Context) (int, error){
+	asked := map[string]func(context.Context) (int, error){
 		"Run": func(ctx context.Context) (int, error) {
 			_, err := held.Reader(ctx).Run(ctx, run)
 			return one(err, api.CodeRunNotFound)
@@ -94,39 +95,39 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 			return one(err, api.CodeRuleNotFound)
 		},
 		"EventsWithin of a session": func(ctx context.Context) (int, error) {
-			_, _, err := held.Reader(ctx).EventsWithin(ctx, runs.EventQuery{SessionID: session, Limit: 10, MaxBytes: api.MaxReplyBytes})
+			_, _, err := held.Reader(ctx).EventsWithin(ctx, reads.EventQuery{SessionID: session, Limit: 10, MaxBytes: api.MaxReplyBytes})
 			return one(err, api.CodeSessionNotFound)
 		},
 		"EventsWithin": func(ctx context.Context) (int, error) {
-			_, _, err := held.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: run, Limit: 10, MaxBytes: api.MaxReplyBytes})
+			_, _, err := held.Reader(ctx).EventsWithin(ctx, reads.EventQuery{RunID: run, Limit: 10, MaxBytes: api.MaxReplyBytes})
 			return one(err, api.CodeRunNotFound)
 		},
 		"Sessions": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Sessions(ctx, runs.SessionQuery{Limit: 10})
+			list, err := held.Reader(ctx).Sessions(ctx, reads.SessionQuery{Limit: 10})
 			return len(list), err
 		},
 		"Runs": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Runs(ctx, runs.RunQuery{Limit: 10})
+			list, err := held.Reader(ctx).Runs(ctx, reads.RunQuery{Limit: 10})
 			return len(list), err
 		},
 		"PendingRequests": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+			list, err := held.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 			return len(list), err
 		},
 		"Decisions": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Decisions(ctx, runs.DecisionQuery{Limit: 10})
+			list, err := held.Reader(ctx).Decisions(ctx, reads.DecisionQuery{Limit: 10})
 			return len(list), err
 		},
 		"Rules": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Rules(ctx, runs.RuleQuery{Limit: 10})
+			list, err := held.Reader(ctx).Rules(ctx, reads.RuleQuery{Limit: 10})
 			return len(list), err
 		},
 		"RulesFor": func(ctx context.Context) (int, error) {
-			list, _, err := held.Reader(ctx).RulesFor(ctx, session, 10, &runs.Budget{MaxBytes: api.MaxReplyBytes})
+			list, _, err := held.Reader(ctx).RulesFor(ctx, session, 10, &reads.Budget{MaxBytes: api.MaxReplyBytes})
 			return len(list), err
 		},
 		"Effects": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Effects(ctx, runs.EffectQuery{Limit: 10})
+			list, err := held.Reader(ctx).Effects(ctx, reads.EffectQuery{Limit: 10})
 			return len(list), err
 		},
 		"LeasedRuns": func(ctx context.Context) (int, error) {
@@ -134,31 +135,31 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 			return len(list), err
 		},
 		"Claimable": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Claimable(ctx, runs.ClaimableQuery{Limit: 10})
+			list, err := held.Reader(ctx).Claimable(ctx, reads.ClaimableQuery{Limit: 10})
 			return len(list), err
 		},
 		"CountSessions": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountSessions(ctx, runs.SessionQuery{})
+			n, err := held.Reader(ctx).CountSessions(ctx, reads.SessionQuery{})
 			return int(n), err
 		},
 		"CountRuns": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountRuns(ctx, runs.RunQuery{})
+			n, err := held.Reader(ctx).CountRuns(ctx, reads.RunQuery{})
 			return int(n), err
 		},
 		"CountPendingRequests": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval})
+			n, err := held.Reader(ctx).CountPendingRequests(ctx, reads.RequestQuery{Kind: model.KindApproval})
 			return int(n), err
 		},
 		"CountDecisions": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountDecisions(ctx, runs.DecisionQuery{})
+			n, err := held.Reader(ctx).CountDecisions(ctx, reads.DecisionQuery{})
 			return int(n), err
 		},
 		"CountRules": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountRules(ctx, runs.RuleQuery{})
+			n, err := held.Reader(ctx).CountRules(ctx, reads.RuleQuery{})
 			return int(n), err
 		},
 		"CountEffects": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountEffects(ctx, runs.EffectQuery{})
+			n, err := held.Reader(ctx).CountEffects(ctx, reads.EffectQuery{})
 			return int(n), err
 		},
 	}
@@ -167,10 +168,10 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 		"its own":     {Role: api.RoleAgent, Principal: "agent:x", TokenID: "t"},
 		"of agents":   {Role: api.RoleObserver, Principal: "user:x", TokenID: "t", AgentIDs: []string{"ours"}},
 	}
-	reader := reflect.TypeFor[runs.Reader]()
+	reader := reflect.TypeFor[reads.Reader]()
 	for i := range reader.NumMethod() {
 		name := reader.Method(i).Name
-		read := reads[name]
+		read := asked[name]
 		require.NotNil(t, read, "has %s a scope?", name)
 		shown, err := read(t.Context())
 		require.NoError(t, err, name)

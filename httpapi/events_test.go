@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 func testEvents(t *testing.T, a *rig) {
@@ -69,7 +69,7 @@ func testEvents(t *testing.T, a *rig) {
 		}
 		trimmed, err := a.store.TrimSession(t.Context(), run.session, time.Now().Add(time.Hour).UnixMilli(), len(log.list())-2)
 		require.NoError(t, err)
-		require.Equal(t, runs.Trimmed{Events: len(log.list()) - 2, More: true}, trimmed, "the run is not gone yet")
+		require.Equal(t, upkeep.Trimmed{Events: len(log.list()) - 2, More: true}, trimmed, "the run is not gone yet")
 		first := strconv.Itoa(trimmed.Events + 1)
 		for _, path := range paths {
 			seen := "1"

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -28,7 +29,7 @@ type frozenStore struct {
 	readyWithin time.Duration
 }
 
-func (s *frozenStore) Within(runs.Scope) runs.Reader { return s }
+func (s *frozenStore) Within(reads.Scope) reads.Reader { return s }
 
 func (s *frozenStore) Ready(ctx context.Context) error {
 	if deadline, bounded := ctx.Deadline(); bounded {

@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -79,7 +80,7 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 		},
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return nil, nil },
-		Reach:    func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
+		Reach:    func(context.Context, string) (reads.Scope, error) { return reads.Scope{}, nil },
 	})
 }
 
@@ -197,11 +198,11 @@ func (s *brokenStore) QuietHours(context.Context, string) (*notify.QuietHours, e
 
 func (s *brokenStore) SetQuietHours(context.Context, string, *notify.QuietHours) error { return s.err }
 
-func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]runs.DueEffect, error) {
+func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]reads.DueEffect, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) DueNotices(context.Context, string, int) ([]runs.DueEffect, error) {
+func (s *brokenStore) DueNotices(context.Context, string, int) ([]reads.DueEffect, error) {
 	return nil, s.err
 }
 

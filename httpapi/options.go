@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -100,7 +101,7 @@ type Options struct {
 	// Checkpoints are included in audit exports; nil for none.
 	Checkpoints audit.CheckpointRows
 	// Redactor removes event bodies; nil disables it.
-	Redactor runs.Redactor
+	Redactor upkeep.Redactor
 	// Journal is the audit log; nil for none.
 	Journal journal.Rows
 	// Sealer encrypts sensitive values. Without one they are refused.

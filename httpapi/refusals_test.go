@@ -17,8 +17,10 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
@@ -289,7 +291,7 @@ type brokenStore struct {
 	err error
 }
 
-func (s *brokenStore) Within(runs.Scope) runs.Reader { return s }
+func (s *brokenStore) Within(reads.Scope) reads.Reader { return s }
 
 func (s *brokenStore) Do(context.Context, runs.Command) (runs.Reply, error) {
 	return runs.Reply{}, s.err
@@ -309,36 +311,36 @@ func (s *brokenStore) SettledAfter(context.Context, string, int64) (*model.Run, 
 	return nil, nil, s.err
 }
 
-func (s *brokenStore) Sessions(context.Context, runs.SessionQuery) ([]model.SessionSummary, error) {
+func (s *brokenStore) Sessions(context.Context, reads.SessionQuery) ([]model.SessionSummary, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) Runs(context.Context, runs.RunQuery) ([]model.RunRecord, error) {
+func (s *brokenStore) Runs(context.Context, reads.RunQuery) ([]model.RunRecord, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
+func (s *brokenStore) PendingRequests(context.Context, reads.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) EventsWithin(context.Context, runs.EventQuery) ([]model.Event, bool, error) {
+func (s *brokenStore) EventsWithin(context.Context, reads.EventQuery) ([]model.Event, bool, error) {
 	return nil, false, s.err
 }
 
-func (s *brokenStore) Effects(context.Context, runs.EffectQuery) ([]model.Effect, error) {
+func (s *brokenStore) Effects(context.Context, reads.EffectQuery) ([]model.Effect, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) Claimable(context.Context, runs.ClaimableQuery) ([]runs.Claimable, error) {
+func (s *brokenStore) Claimable(context.Context, reads.ClaimableQuery) ([]reads.Claimable, error) {
 	return nil, s.err
 }
 func (s *brokenStore) Rule(context.Context, string) (*rules.Record, error) { return nil, s.err }
 
-func (s *brokenStore) Rules(context.Context, runs.RuleQuery) ([]rules.Record, error) {
+func (s *brokenStore) Rules(context.Context, reads.RuleQuery) ([]rules.Record, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) RulesFor(context.Context, string, int, *runs.Budget) ([]rules.Rule, int64, error) {
+func (s *brokenStore) RulesFor(context.Context, string, int, *reads.Budget) ([]rules.Rule, int64, error) {
 	return nil, 0, s.err
 }
 
@@ -357,11 +359,11 @@ func (s *brokenStore) RemoveWebhook(context.Context, string, *journal.Entry) (bo
 	return false, s.err
 }
 
-func (s *brokenStore) DueDeliveries(context.Context, string, int) ([]runs.DueEffect, error) {
+func (s *brokenStore) DueDeliveries(context.Context, string, int) ([]reads.DueEffect, error) {
 	return nil, s.err
 }
 
-func (s *brokenStore) DueCallbacks(context.Context, []string, int) ([]runs.DueEffect, error) {
+func (s *brokenStore) DueCallbacks(context.Context, []string, int) ([]reads.DueEffect, error) {
 	return nil, s.err
 }
 
@@ -382,8 +384,8 @@ func (s *brokenStore) EntriesAfter(context.Context, int64, int) ([]journal.Entry
 	return nil, s.err
 }
 
-// RedactEvents implements runs.Redactor.
-func (s *brokenStore) RedactEvents(context.Context, *runs.Redaction) (int, error) { return 0, s.err }
+// RedactEvents implements upkeep.Redactor.
+func (s *brokenStore) RedactEvents(context.Context, *upkeep.Redaction) (int, error) { return 0, s.err }
 
 // AddToken and the methods below implement auth.Tokens.
 func (s *brokenStore) AddToken(context.Context, *auth.Token, *journal.Entry) (*auth.Token, error) {
@@ -446,7 +448,7 @@ func (s *brokenStore) TouchToken(context.Context, string, int64) error { return 
 
 func (s *brokenStore) Ready(context.Context) error { return s.err }
 
-func (s *brokenStore) Decisions(context.Context, runs.DecisionQuery) ([]model.DecidedRequest, error) {
+func (s *brokenStore) Decisions(context.Context, reads.DecisionQuery) ([]model.DecidedRequest, error) {
 	return nil, s.err
 }
 

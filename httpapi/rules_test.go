@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -343,9 +344,9 @@ type manyRules struct {
 	count int
 }
 
-func (m *manyRules) Within(runs.Scope) runs.Reader { return m }
+func (m *manyRules) Within(reads.Scope) reads.Reader { return m }
 
-func (m *manyRules) RulesFor(context.Context, string, int, *runs.Budget) ([]rules.Rule, int64, error) {
+func (m *manyRules) RulesFor(context.Context, string, int, *reads.Budget) ([]rules.Rule, int64, error) {
 	standing := make([]rules.Rule, m.count)
 	for i := range standing {
 		standing[i] = rules.Rule{

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 const (
@@ -176,7 +177,7 @@ func testSecrets(t *testing.T, a *rig) {
 		rotated := secretKeys(t, secondKey)
 		rewrapped, err := rotated.Rewrap(record.Run.DataKey)
 		require.NoError(t, err)
-		_, err = a.store.Do(t.Context(), &runs.RewrapDataKey{RunKey: runs.RunKey{RunID: held.run, SessionID: held.session, DataKey: record.Run.DataKey}, Rewrapped: rewrapped})
+		_, err = a.store.Do(t.Context(), &runs.RewrapDataKey{RunKey: reads.RunKey{RunID: held.run, SessionID: held.session, DataKey: record.Run.DataKey}, Rewrapped: rewrapped})
 		require.NoError(t, err)
 		record, err = a.store.Run(t.Context(), held.run)
 		require.NoError(t, err)

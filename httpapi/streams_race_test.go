@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -187,7 +188,7 @@ type slowSessions struct {
 	waiting atomic.Int64
 }
 
-func (s *slowSessions) Within(runs.Scope) runs.Reader { return s }
+func (s *slowSessions) Within(reads.Scope) reads.Reader { return s }
 
 func (s *slowSessions) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
 	s.waiting.Add(1)

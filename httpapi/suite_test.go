@@ -24,6 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -95,7 +96,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	if rows, keeps := store.(journal.Rows); keeps {
 		options.Journal = rows
 	}
-	if redactor, keeps := store.(runs.Redactor); keeps {
+	if redactor, keeps := store.(upkeep.Redactor); keeps {
 		options.Redactor = redactor
 	}
 	options.Sealer = secretKeys(tb)

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // damagedStore is a store in which the requests of one run were changed from outside of the
@@ -24,7 +25,7 @@ type damagedStore struct {
 	runID string
 }
 
-func (s *damagedStore) Within(runs.Scope) runs.Reader { return s }
+func (s *damagedStore) Within(reads.Scope) reads.Reader { return s }
 
 func (s *damagedStore) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
 	record, err := s.Store.Run(ctx, runID)
@@ -36,7 +37,7 @@ func (s *damagedStore) Run(ctx context.Context, runID string) (*model.RunRecord,
 	return record, err
 }
 
-func (s *damagedStore) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+func (s *damagedStore) PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error) {
 	found, err := s.Store.PendingRequests(ctx, q)
 	for i := range found {
 		if found[i].Request.RunID == s.runID {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // look acknowledges the only request of a run, or takes that back.
@@ -26,7 +26,7 @@ func (s *service) look(t *testing.T, c *client.Client, runID string, state api.A
 // advances returns the effects that wait to notify people.
 func (s *service) advances(t *testing.T, sessionID string) (found []model.Effect) {
 	t.Helper()
-	effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: sessionID, State: api.EffectPending, Limit: 100})
+	effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: sessionID, State: api.EffectPending, Limit: 100})
 	require.NoError(t, err)
 	for i := range effects {
 		if effects[i].Kind == api.EffectAdvanceRequest {
@@ -112,7 +112,7 @@ func TestARetriedMessageWaits(t *testing.T) {
 		s.http.set(func(i *inbox) { i.status = http.StatusInternalServerError })
 		runID := raise(t, people["maker"], "s", "a")
 		messages := func() (found []model.Effect) {
-			effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
+			effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 			require.NoError(t, err)
 			return effects
 		}
@@ -166,7 +166,7 @@ func TestASnoozedMessageWaits(t *testing.T) {
 		both := raise(t, people["maker"], "both", "a")
 		snooze("ada", both)
 		eventually(t, "ben is notified, and ada is not", func() bool {
-			effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: "both", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
+			effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "both", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 			require.NoError(t, err)
 			return len(s.http.about("/ben\n")) == 2 && len(effects) == 1 && effects[0].DueAtMs > time.Now().Add(30*time.Minute).UnixMilli()
 		})

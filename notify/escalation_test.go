@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // raiseEscalating raises an approval with an escalation, and returns its run.
@@ -98,7 +98,7 @@ func TestThreeStepsOfAnEscalation(t *testing.T) {
 // eventTexts returns the bodies of a run's events.
 func (s *service) eventTexts(t *testing.T, runID string) string {
 	t.Helper()
-	events, _, err := s.Store.EventsWithin(t.Context(), runs.EventQuery{RunID: runID, Limit: 1000, MaxBytes: 1 << 20})
+	events, _, err := s.Store.EventsWithin(t.Context(), reads.EventQuery{RunID: runID, Limit: 1000, MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	var all strings.Builder
 	for i := range events {

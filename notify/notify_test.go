@@ -28,9 +28,9 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/notify/channels"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/inprocess"
@@ -244,7 +244,7 @@ func raise(t *testing.T, c *client.Client, session string, ids ...string) string
 
 func (s *service) events(t *testing.T, runID string) (types []string) {
 	t.Helper()
-	events, _, err := s.Store.EventsWithin(t.Context(), runs.EventQuery{RunID: runID, Limit: 1000, MaxBytes: 1 << 20})
+	events, _, err := s.Store.EventsWithin(t.Context(), reads.EventQuery{RunID: runID, Limit: 1000, MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	for i := range events {
 		types = append(types, string(events[i].Type))

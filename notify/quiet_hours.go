@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/escalation"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -58,7 +59,7 @@ func (s *Service) ClearQuietHours(ctx context.Context, principal string) error {
 }
 
 // quiet returns a *runs.PutOffError during the person's quiet hours, unless the message is urgent.
-func (s *Service) quiet(ctx context.Context, notice *runs.PersonNotice) error {
+func (s *Service) quiet(ctx context.Context, notice *model.PersonNotice) error {
 	if notice.Urgent {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // A message waits in the quiet hours of its person, unless it is urgent.
@@ -29,7 +29,7 @@ func TestMessagesWaitInQuietHours(t *testing.T) {
 		before := len(s.http.about("/ada\n"))
 		raiseEscalating(t, s.client, "waits", &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"user:local"}}}})
 		eventually(t, "the message is put off", func() bool {
-			effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: "waits", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
+			effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "waits", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 			require.NoError(t, err)
 			return len(effects) == 1 && effects[0].Attempts == 0 && effects[0].DueAtMs > time.Now().Add(30*time.Minute).UnixMilli()
 		})

@@ -54,7 +54,7 @@ func (m *SentMessage) underWayMs(nowMs int64) int64 {
 // withdrawal finds a message that is being sent. A newer message to the person takes the place of an older
 // one. Messages to a person about a request, also attempts of different replicas, follow one another: it returns
 // a *runs.PutOffError while another one is being sent.
-func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []Address, notice *runs.PersonNotice, m *Message) error {
+func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []Address, notice *model.PersonNotice, m *Message) error {
 	nowMs, err := s.options.Reader.NowMs(ctx)
 	if err != nil {
 		return err

@@ -74,15 +74,15 @@ func startReplicas(t *testing.T, database string) *replicas {
 // message returns the effect of a message to a person, and withdrawal the one that withdraws all of them.
 func (s *replicas) message(t *testing.T, who string, step int64) *model.Effect {
 	t.Helper()
-	return s.effect(t, model.NoticeEffectID("board", s.open.Handle, who, step), &runs.PersonNotice{Principal: who, Step: step})
+	return s.effect(t, model.NoticeEffectID("board", s.open.Handle, who, step), &model.PersonNotice{Principal: who, Step: step})
 }
 
 func (s *replicas) withdrawal(t *testing.T) *model.Effect {
 	t.Helper()
-	return s.effect(t, model.WithdrawalEffectID("board", s.open.Handle), &runs.PersonNotice{Withdraws: true})
+	return s.effect(t, model.WithdrawalEffectID("board", s.open.Handle), &model.PersonNotice{Withdraws: true})
 }
 
-func (s *replicas) effect(t *testing.T, id string, notice *runs.PersonNotice) *model.Effect {
+func (s *replicas) effect(t *testing.T, id string, notice *model.PersonNotice) *model.Effect {
 	t.Helper()
 	notice.RequestHandle, notice.RequestID, notice.Channel = s.open.Handle, s.open.RequestID, "board"
 	text, err := json.Marshal(notice)

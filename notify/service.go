@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -36,8 +37,8 @@ var ErrPermanent = errors.New("given up")
 
 // Reader is the part of a runs.Store that a [Service] uses.
 type Reader interface {
-	runs.Reader
-	Within(scope runs.Scope) runs.Reader
+	reads.Reader
+	Within(scope reads.Scope) reads.Reader
 	NowMs(ctx context.Context) (int64, error)
 }
 
@@ -60,7 +61,7 @@ type Options struct {
 	// if they may not. A nil function means nobody may.
 	ByLink func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error)
 	// Reach returns the scope of a person, for counts.
-	Reach func(ctx context.Context, principal string) (runs.Scope, error)
+	Reach func(ctx context.Context, principal string) (reads.Scope, error)
 	// ExternalURL is the public URL of the service, without a slash at the end. If it is empty,
 	// messages have no link.
 	ExternalURL string
@@ -187,7 +188,7 @@ const sendTimeout = 18 * time.Second
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	notice, err := runs.NoticeOf(effect)
+	notice, err := model.NoticeOf(effect)
 	if err != nil {
 		return true, err
 	}
@@ -261,7 +262,7 @@ func (s *Service) countOpen(ctx context.Context, principal string) (int64, error
 		return 0, err
 	}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		count, err := s.options.Reader.Within(reach).CountPendingRequests(ctx, runs.RequestQuery{Kind: kind})
+		count, err := s.options.Reader.Within(reach).CountPendingRequests(ctx, reads.RequestQuery{Kind: kind})
 		if err != nil {
 			return 0, err
 		}
@@ -272,7 +273,7 @@ func (s *Service) countOpen(ctx context.Context, principal string) (int64, error
 
 // addresses returns where a message to a person goes: all browsers, or the first verified address on
 // another channel.
-func (s *Service) addresses(ctx context.Context, notice *runs.PersonNotice) ([]Address, error) {
+func (s *Service) addresses(ctx context.Context, notice *model.PersonNotice) ([]Address, error) {
 	all, err := s.options.Store.Addresses(ctx, []string{notice.Principal})
 	all = slices.DeleteFunc(all, func(a Address) bool { return a.Channel != notice.Channel || a.VerifiedAtMs == 0 })
 	if notice.Channel != api.PushChannel && len(all) > 1 {
@@ -290,7 +291,7 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 			view.Links = s.channels[name].Links()
 		}
 		for state, count := range map[api.EffectState]*int64{api.EffectPending: &view.Pending, api.EffectFailed: &view.Failed} {
-			q := runs.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: state, Limit: 20}
+			q := reads.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: state, Limit: 20}
 			var err error
 			if *count, err = s.options.Reader.CountEffects(ctx, q); err != nil {
 				return list, err

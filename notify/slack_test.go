@@ -24,8 +24,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/notify/channels"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/slackpeer"
@@ -345,7 +345,7 @@ func TestErrorsOfSlack(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "none")
 	pending := func() *model.Effect {
-		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
 		require.NoError(t, err)
 		if len(effects) == 0 || effects[0].LastError == "" {
 			return nil
@@ -397,7 +397,7 @@ func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 		return is
 	}
 	eventually(t, "another attempt", func() bool {
-		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
 		require.NoError(t, err)
 		for i := range effects {
 			if effects[i].LastError != "" {
@@ -425,11 +425,11 @@ func TestASlackConversationThatIsGone(t *testing.T) {
 	s.slack.Set(func() { s.slack.Answers["chat.update"] = slackpeer.Refuses("channel_not_found") })
 	s.resolve(t, s.people["ada"], runID, api.BehaviorDeny, "a")
 	eventually(t, "the withdrawal", func() bool {
-		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
 		require.NoError(t, err)
 		return len(effects) == 0
 	})
-	failed, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectFailed, Limit: 20})
+	failed, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectFailed, Limit: 20})
 	require.NoError(t, err)
 	require.Empty(t, failed)
 	s.healthy(t)

@@ -37,7 +37,7 @@ const (
 const KindSettled = "settled"
 
 // withdraw withdraws the messages of a channel about a settled request.
-func (s *Service) withdraw(ctx context.Context, channel Channel, notice *runs.PersonNotice) (permanent bool, failure error) {
+func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.PersonNotice) (permanent bool, failure error) {
 	withdrawer, is := channel.(Withdrawer)
 	if !is {
 		return false, nil
@@ -102,7 +102,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *runs.Pe
 
 // withdrawOne withdraws a message from all addresses of its person on the channel.
 func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *SentMessage, m *Message) error {
-	addresses, err := s.addresses(ctx, &runs.PersonNotice{Principal: sent.Principal, Channel: sent.Channel})
+	addresses, err := s.addresses(ctx, &model.PersonNotice{Principal: sent.Principal, Channel: sent.Channel})
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
@@ -165,7 +165,7 @@ func withBoard(t *testing.T, database string, b *board) *service {
 // pendingNotices returns the unsent messages and withdrawals of the board.
 func (s *service) pendingNotices(t *testing.T) []model.Effect {
 	t.Helper()
-	effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectPending, Limit: 20})
+	effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectPending, Limit: 20})
 	require.NoError(t, err)
 	return effects
 }
@@ -270,7 +270,7 @@ func TestASecondMessageReplacesTheFirst(t *testing.T) {
 		{Notify: []string{"user:ada"}}, {AfterMs: 1_000, Notify: []string{"user:ada"}},
 	}})
 	eventually(t, "two messages were sent", func() bool {
-		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectDone, Limit: 20})
+		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectDone, Limit: 20})
 		require.NoError(t, err)
 		return len(effects) == 2
 	})

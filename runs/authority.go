@@ -7,6 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -22,7 +23,7 @@ func (c *Call) authorize(w *workingCopy, spec *Spec) error {
 			return auth.Invalid()
 		}
 	}
-	reach := reach{ScopeOf(c.Caller), w}
+	reach := reach{reads.ScopeOf(c.Caller), w}
 	if reach.scope.Bounded() {
 		if err := reach.check(c.Command.Needs(), spec); err != nil {
 			return err
@@ -61,7 +62,7 @@ func CheckHolder(run *model.Run, fence int64, caller *auth.Identity) error {
 
 // reach checks rows against a bounded scope.
 type reach struct {
-	scope Scope
+	scope reads.Scope
 	w     *workingCopy
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // BenchmarkDecideLarge measures decisions with about 500 kB of caller values, which all other
@@ -90,7 +91,7 @@ func (r *askedReader) SessionHead(context.Context, string) (*model.Session, erro
 	return r.state.Session, nil
 }
 
-func (r *askedReader) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
+func (r *askedReader) PendingRequests(context.Context, reads.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, nil
 }
 

@@ -24,13 +24,13 @@ func CommandOf(e *model.Effect) (Command, error) {
 	case api.EffectDeliverAnswer:
 		var payload deliverAnswerPayload
 		var resolution api.Resolution
-		if err := readPayload(e, e.Payload, &payload); err != nil {
+		if err := model.ReadPayload(e, e.Payload, &payload); err != nil {
 			return nil, err
 		}
-		if err := readPayload(e, payload.Resolution, &resolution); err != nil {
+		if err := model.ReadPayload(e, payload.Resolution, &resolution); err != nil {
 			return nil, err
 		}
-		if err := checkPayloadIDs(e, payload.RunID, payload.RequestID); err != nil {
+		if err := model.CheckPayloadIDs(e, payload.RunID, payload.RequestID); err != nil {
 			return nil, err
 		}
 		return &DeliverAnswer{
@@ -39,19 +39,19 @@ func CommandOf(e *model.Effect) (Command, error) {
 		}, nil
 	case api.EffectDrainSession:
 		var payload drainPayload
-		if err := readPayload(e, e.Payload, &payload); err != nil {
+		if err := model.ReadPayload(e, e.Payload, &payload); err != nil {
 			return nil, err
 		}
-		if err := checkPayloadIDs(e, payload.ID); err != nil {
+		if err := model.CheckPayloadIDs(e, payload.ID); err != nil {
 			return nil, err
 		}
 		return &DrainSession{SessionID: e.TargetSessionID, payload: payload}, nil
 	case api.EffectCancelAbandoned:
 		var payload abandonedPayload
-		if err := readPayload(e, e.Payload, &payload); err != nil {
+		if err := model.ReadPayload(e, e.Payload, &payload); err != nil {
 			return nil, err
 		}
-		if err := checkPayloadIDs(e, payload.RequestHandle); err != nil {
+		if err := model.CheckPayloadIDs(e, payload.RequestHandle); err != nil {
 			return nil, err
 		}
 		return &CancelAbandoned{
@@ -60,21 +60,21 @@ func CommandOf(e *model.Effect) (Command, error) {
 		}, nil
 	case api.EffectDeliverWebhook:
 		if e.WebhookID == api.CallbackWebhookID {
-			_, err := CallbackOf(e)
+			_, err := model.CallbackOf(e)
 			return nil, err
 		}
 		if model.IsFanOut(e.EffectID) {
-			_, err := owedBy(e)
+			_, err := model.OwedBy(e)
 			return nil, err
 		}
-		_, err := WebhookEvent(e)
+		_, err := model.WebhookEvent(e)
 		return nil, err
 	case api.EffectAdvanceRequest:
 		var payload advancePayload
-		if err := readPayload(e, e.Payload, &payload); err != nil {
+		if err := model.ReadPayload(e, e.Payload, &payload); err != nil {
 			return nil, err
 		}
-		if err := checkPayloadIDs(e, payload.RequestHandle, payload.RequestID); err != nil {
+		if err := model.CheckPayloadIDs(e, payload.RequestHandle, payload.RequestID); err != nil {
 			return nil, err
 		}
 		return &AdvanceRequest{
@@ -82,7 +82,7 @@ func CommandOf(e *model.Effect) (Command, error) {
 			RequestID: payload.RequestID, Handle: payload.RequestHandle, Step: payload.Step,
 		}, nil
 	case api.EffectNotify:
-		_, err := NoticeOf(e)
+		_, err := model.NoticeOf(e)
 		return nil, err
 	case api.EffectReviewApproval:
 	}
@@ -100,7 +100,7 @@ func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) (Command, e
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPayloadIDs(e, payload.Requester.RequesterRunID); err != nil {
+	if err := model.CheckPayloadIDs(e, payload.Requester.RequesterRunID); err != nil {
 		return nil, err
 	}
 	resolution := declinedResolution(api.OutcomeDeclined, "the parent session has ended", "session_ended", Actor{Name: api.ResolvedBySystem, Via: api.ViaEnd})
@@ -115,8 +115,8 @@ func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) (Command, e
 
 func openPayloadOf(e *model.Effect) (*openClarificationPayload, error) {
 	var payload openClarificationPayload
-	if err := readPayload(e, e.Payload, &payload); err != nil {
+	if err := model.ReadPayload(e, e.Payload, &payload); err != nil {
 		return nil, err
 	}
-	return &payload, checkPayloadIDs(e, payload.RunID, payload.Request.ID)
+	return &payload, model.CheckPayloadIDs(e, payload.RunID, payload.Request.ID)
 }

@@ -10,8 +10,19 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
+
+// ValueReader is the part of a [reads.Reader] that CheckValues uses.
+type ValueReader interface {
+	// Run returns a run with its open requests. Errors: run_not_found.
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	// PendingRequests returns open requests of one kind; see [reads.Reader].
+	PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error)
+	// SessionHead returns the row of a session. Errors: session_not_found.
+	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
+}
 
 // CheckValues checks the values of a prepared command (edited inputs, typed answers) against
 // the schemas of the requests that it names, and stores the faults in the command. It runs
@@ -147,8 +158,8 @@ func (r *resolution) openRequests(ctx context.Context, reader ValueReader, value
 		return nil, nil
 	}
 	var found []model.Request
-	budget := &Budget{MaxBytes: api.MaxReplyBytes}
-	query := RequestQuery{Kind: values[0].kind, SessionID: r.sessionID, Limit: pendingPage, Budget: budget}
+	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
+	query := reads.RequestQuery{Kind: values[0].kind, SessionID: r.sessionID, Limit: pendingPage, Budget: budget}
 	for {
 		page, err := reader.PendingRequests(ctx, query)
 		if err != nil {
@@ -163,7 +174,7 @@ func (r *resolution) openRequests(ctx context.Context, reader ValueReader, value
 			return found, nil
 		}
 		last := &page[len(page)-1].Request
-		query.After = &RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+		query.After = &reads.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -37,7 +38,7 @@ func (h *house) SessionHead(_ context.Context, sessionID string) (*model.Session
 }
 
 // PendingRequests implements runs.ValueReader, in one page.
-func (h *house) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+func (h *house) PendingRequests(_ context.Context, q reads.RequestQuery) ([]model.PendingRequest, error) {
 	var pending []model.PendingRequest
 	if state := h.states[q.SessionID]; state != nil && q.After == nil {
 		for _, request := range state.Requests {
@@ -139,6 +140,6 @@ func (brokenReader) SessionHead(context.Context, string) (*model.Session, error)
 	return nil, errBroken
 }
 
-func (brokenReader) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
+func (brokenReader) PendingRequests(context.Context, reads.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, errBroken
 }

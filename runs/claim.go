@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -27,7 +28,7 @@ type ClaimRun struct {
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
 	// Scope is the claimer's scope. A run outside of it is run_not_found.
-	Scope Scope
+	Scope reads.Scope
 	// Opens reports whether this process can decrypt values under a data key; nil skips the check. The
 	// claim leaves a run with undecryptable answers to a process that has the key.
 	Opens func(dataKey string) bool

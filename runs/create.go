@@ -6,6 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -123,7 +124,7 @@ func (c *CreateRun) recordKey() *model.RecordKey {
 
 func (c *CreateRun) prepare(call *Call, newID IDSource) error {
 	if call.Caller != nil {
-		c.Principal, c.OnBehalfOf, c.SessionPrefix = call.Caller.Principal, call.Caller.OnBehalfOf, SessionPrefixFor(call.Caller)
+		c.Principal, c.OnBehalfOf, c.SessionPrefix = call.Caller.Principal, call.Caller.OnBehalfOf, reads.SessionPrefixFor(call.Caller)
 	}
 	c.leaveOutDefaults()
 	var faults refusal.Faults

@@ -4,6 +4,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -36,7 +37,7 @@ func (c *CreateSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
 
 func (c *CreateSession) prepare(call *Call, newID IDSource) error {
 	if call.Caller != nil {
-		c.Principal, c.SessionPrefix = call.Caller.Principal, SessionPrefixFor(call.Caller)
+		c.Principal, c.SessionPrefix = call.Caller.Principal, reads.SessionPrefixFor(call.Caller)
 	}
 	document.AbsentNull(&c.Metadata)
 	var faults refusal.Faults

@@ -154,7 +154,7 @@ func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state
 			if recipient.Withdraws {
 				state.WithdrawFrom(recipient.Channel)
 			}
-			w.enqueueNotice(request, recipient, PersonNotice{Step: state.Rounds, OfStep: step, Urgent: urgent})
+			w.enqueueNotice(request, recipient, model.PersonNotice{Step: state.Rounds, OfStep: step, Urgent: urgent})
 		}
 		listed = append(listed, person)
 	}

@@ -64,7 +64,7 @@ func (e *escalating) advance() (messages []string) {
 	require.NoError(e.t, err)
 	e.flush()
 	for _, effect := range change.NewEffects {
-		notice, err := runs.NoticeOf(effect)
+		notice, err := model.NoticeOf(effect)
 		require.NoError(e.t, err)
 		messages = append(messages, notice.Principal)
 	}

@@ -1,6 +1,9 @@
 package runs
 
-import "github.com/holdpoint/holdpoint/api"
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
 
 // FanOutDeliveries writes the first FanOutChunk deliveries of a fan-out effect ([model.IsFanOut])
 // and completes it. A new effect covers the rest. It sorts behind the deliveries and is due after
@@ -30,7 +33,7 @@ func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
 	if err != nil || effect == nil {
 		return Reply{Existing: err == nil}, err
 	}
-	owed, err := owedBy(effect)
+	owed, err := model.OwedBy(effect)
 	if err != nil {
 		w.endEffect(effect, api.EffectFailed, err.Error())
 		return Reply{Effect: effect}, nil
@@ -45,11 +48,11 @@ func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
 }
 
 // splitOwed returns the first events, at most limit, and the remaining ones.
-func splitOwed(owed []owedEvents, limit int64) (first, rest []owedEvents) {
+func splitOwed(owed []model.OwedEvents, limit int64) (first, rest []model.OwedEvents) {
 	for i, run := range owed {
 		for j, span := range run.Spans {
 			if room := limit; span[1]-span[0]+1 > room {
-				head, tail := owedEvents{RunID: run.RunID, Spans: append([][2]int64{}, run.Spans[:j]...)}, owedEvents{RunID: run.RunID}
+				head, tail := model.OwedEvents{RunID: run.RunID, Spans: append([][2]int64{}, run.Spans[:j]...)}, model.OwedEvents{RunID: run.RunID}
 				if room > 0 {
 					head.Spans = append(head.Spans, [2]int64{span[0], span[0] + room - 1})
 				}
@@ -57,7 +60,7 @@ func splitOwed(owed []owedEvents, limit int64) (first, rest []owedEvents) {
 				if first = append(first, owed[:i]...); len(head.Spans) > 0 {
 					first = append(first, head)
 				}
-				return first, append([]owedEvents{tail}, owed[i+1:]...)
+				return first, append([]model.OwedEvents{tail}, owed[i+1:]...)
 			}
 			limit -= span[1] - span[0] + 1
 		}

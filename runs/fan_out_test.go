@@ -41,7 +41,7 @@ func TestWhatIsOwedIsFannedOutInParts(t *testing.T) {
 			effect := news[0]
 			news = news[1:]
 			if !model.IsFanOut(effect.EffectID) {
-				eventID, err := WebhookEvent(effect)
+				eventID, err := model.WebhookEvent(effect)
 				require.NoError(t, err)
 				made = append(made, owed{effect.RunID, eventID})
 				continue

@@ -1,5 +1,7 @@
 package runs
 
+import "github.com/holdpoint/holdpoint/runs/reads"
+
 // Taker claims runs for workers that wait at this process, in the transaction that makes the runs
 // claimable. Its methods are called on the commit path and must not block.
 type Taker interface {
@@ -7,7 +9,7 @@ type Taker interface {
 	Waiting() bool
 	// Take returns, for each run that is about to become claimable, the claim of a waiting worker, or
 	// nil. The claim is decided right after the decision that makes the run claimable.
-	Take(claimable []Claimable) []*ClaimRun
+	Take(claimable []reads.Claimable) []*ClaimRun
 	// Taken reports the result of a claim, once per claim: the reply after the commit, or an error
 	// if the run was not handed over.
 	Taken(claim *ClaimRun, reply Reply, err error)
@@ -19,5 +21,5 @@ type Taker interface {
 type Claimant interface {
 	Taker
 	// Claiming reports whether a claim of the run is in progress.
-	Claiming(run Claimable) bool
+	Claiming(run reads.Claimable) bool
 }

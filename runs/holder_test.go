@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // TestPrincipalsAreKept: the principals that created the session, created the run, and claimed it last
@@ -98,7 +99,7 @@ func TestLeasesWithoutAHolder(t *testing.T) {
 func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
 	t.Parallel()
 	agent := &auth.Identity{Principal: "agent:one", Role: api.RoleAgent, Via: auth.ViaToken, TokenID: "t"}
-	scope := runs.ScopeOf(agent)
+	scope := reads.ScopeOf(agent)
 	require.True(t, scope.Bounded())
 	require.True(t, scope.Fits("s", "x", "", "agent:one"))
 	require.False(t, scope.Fits("s", "x", "agent:two", ""))
@@ -110,11 +111,11 @@ func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
 		{Principal: "agent:one", Role: api.RoleObserver},
 		{Principal: "agent:one", Role: api.RoleOperator},
 	} {
-		bound := runs.ScopeOf(other)
+		bound := reads.ScopeOf(other)
 		require.True(t, bound.Fits("s", "x", "agent:two"), "%+v", other)
 		require.NotEqual(t, scope.Key(), bound.Key())
 	}
-	other := runs.ScopeOf(&auth.Identity{Principal: "agent:two", Role: api.RoleAgent})
+	other := reads.ScopeOf(&auth.Identity{Principal: "agent:two", Role: api.RoleAgent})
 	require.NotEqual(t, scope.Key(), other.Key())
 
 	h := newHouse(t)

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -38,43 +37,12 @@ type RetryAfterError struct{ Ms int64 }
 
 func (e *RetryAfterError) Error() string { return "the receiver asks for a pause" }
 
-// PersonNotice is the payload of an api.EffectNotify: a message to a person, or the withdrawal of all
-// messages about a settled request. It has no address, because the person's address at the time of sending
-// is used.
-type PersonNotice struct {
-	RequestHandle string `json:"request_handle"`
-	RequestID     string `json:"request_id"`
-	Principal     string `json:"principal,omitempty"`
-	Channel       string `json:"channel"`
-	// Step distinguishes the messages about a request to a person: the round of its escalation, 0
-	// without one.
-	Step int64 `json:"step"`
-	// OfStep is the step of the escalation, and Urgent its member.
-	OfStep int64 `json:"of_step,omitzero"`
-	Urgent bool  `json:"urgent,omitzero"`
-	// Withdraws says that the messages of the channel about the request are withdrawn. It has no person.
-	Withdraws bool `json:"withdraws,omitzero"`
-}
-
-// NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
-// changed outside of the service.
-func NoticeOf(e *model.Effect) (*PersonNotice, error) {
-	var notice PersonNotice
-	if err := readPayload(e, e.Payload, &notice); err != nil {
-		return nil, err
-	}
-	if (notice.Principal == "") != notice.Withdraws || notice.Channel == "" {
-		return nil, errors.New("the message has no person or no channel")
-	}
-	return &notice, checkPayloadIDs(e, notice.RequestHandle, notice.RequestID)
-}
-
 // notify enqueues a message to each recipient, and writes the event that lists them.
 func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64, to []Recipient) {
 	told := make([]notifiedPerson, 0, len(to))
 	var state model.EscalationState
 	for _, recipient := range to {
-		w.enqueueNotice(request, recipient, PersonNotice{Step: step})
+		w.enqueueNotice(request, recipient, model.PersonNotice{Step: step})
 		if recipient.Withdraws {
 			state.WithdrawFrom(recipient.Channel)
 		}
@@ -88,7 +56,7 @@ func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64,
 }
 
 // enqueueNotice enqueues a message to a person.
-func (w *workingCopy) enqueueNotice(request *model.Request, to Recipient, notice PersonNotice) {
+func (w *workingCopy) enqueueNotice(request *model.Request, to Recipient, notice model.PersonNotice) {
 	notice.RequestHandle, notice.RequestID, notice.Principal, notice.Channel = request.Handle, request.RequestID, to.Principal, to.Channel
 	w.enqueueEffect(&model.Effect{
 		SessionID: request.SessionID, EffectID: model.NoticeEffectID(to.Channel, request.Handle, to.Principal, notice.Step),
@@ -107,7 +75,7 @@ func (w *workingCopy) withdrawNotices(request *model.Request) {
 		w.enqueueEffect(&model.Effect{
 			SessionID: request.SessionID, EffectID: model.WithdrawalEffectID(channel, request.Handle), RunID: request.RunID, Kind: api.EffectNotify,
 			TargetSessionID: request.SessionID, WebhookID: model.NoticeWebhookID(channel),
-			Payload: document.Encode(PersonNotice{RequestHandle: request.Handle, RequestID: request.RequestID, Channel: channel, Withdraws: true}),
+			Payload: document.Encode(model.PersonNotice{RequestHandle: request.Handle, RequestID: request.RequestID, Channel: channel, Withdraws: true}),
 		})
 	}
 }
@@ -116,7 +84,7 @@ func (w *workingCopy) withdrawNotices(request *model.Request) {
 // escalation due at once. A finished run gets no more events, and a withdrawal that was given up has none.
 func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	run := w.run(effect.RunID)
-	notice, err := NoticeOf(effect)
+	notice, err := model.NoticeOf(effect)
 	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
 		return
 	}

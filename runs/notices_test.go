@@ -51,7 +51,7 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	require.Equal(t, "notify.mail", written[0].WebhookID)
 	require.NotEqual(t, written[0].EffectID, written[1].EffectID)
 	require.True(t, h.must(&runs.ClaimEffect{SessionID: "s", EffectID: advance}).Existing, "once")
-	notice, err := runs.NoticeOf(written[1])
+	notice, err := model.NoticeOf(written[1])
 	require.NoError(t, err)
 	require.Equal(t, "user:ben", notice.Principal)
 
@@ -123,7 +123,7 @@ func TestASettledRequestWithdrawsItsMessages(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, change.NewEffects, 1)
 	require.Equal(t, "notify.board", change.NewEffects[0].WebhookID)
-	notice, err := runs.NoticeOf(change.NewEffects[0])
+	notice, err := model.NoticeOf(change.NewEffects[0])
 	require.NoError(t, err)
 	require.True(t, notice.Withdraws)
 	require.Empty(t, notice.Principal)

@@ -113,6 +113,6 @@ func (w *workingCopy) oweCallback(request *model.Request) {
 	w.enqueueEffect(&model.Effect{
 		SessionID: request.SessionID, EffectID: model.CallbackEffectID(sealed.Origin, request.Handle), RunID: request.RunID,
 		Kind: api.EffectDeliverWebhook, TargetSessionID: request.SessionID, WebhookID: api.CallbackWebhookID,
-		Payload: document.Encode(callbackPayload{Handle: request.Handle}),
+		Payload: document.Encode(model.CallbackPayload{Handle: request.Handle}),
 	})
 }

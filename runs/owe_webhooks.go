@@ -6,27 +6,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// deliverWebhookPayload is the payload of an api.EffectDeliverWebhook. The posted body is built from
-// the event, which does not change.
-type deliverWebhookPayload struct {
-	EventID int64 `json:"event_id,omitzero"`
-	// Runs replaces EventID for a decision with too many events for one row each under the lock. It
-	// has the events of the decision, in order.
-	Runs []owedEvents `json:"runs,omitempty"`
-}
-
-// owedEvents are events of one run.
-type owedEvents struct {
-	RunID string `json:"run_id"`
-	// Spans are ranges of consecutive events: the first and the last event of each.
-	Spans [][2]int64 `json:"spans"`
-}
-
 // owedTo are the events of a decision that one webhook subscribes to. It is unused while count is 0.
 type owedTo struct {
 	webhookID string
 	count     int
-	runs      []owedEvents
+	runs      []model.OwedEvents
 }
 
 // oweWebhooks notes which webhooks subscribe to an event; see enqueueDeliveries.
@@ -51,7 +35,7 @@ func (o *owedTo) add(runID string, eventID int64) {
 		run.Spans = append(run.Spans, [2]int64{eventID, eventID})
 		return
 	}
-	o.runs = append(o.runs, owedEvents{runID, [][2]int64{{eventID, eventID}}})
+	o.runs = append(o.runs, model.OwedEvents{RunID: runID, Spans: [][2]int64{{eventID, eventID}}})
 }
 
 // enqueueDeliveries writes the decision's webhook deliveries, at most MaxOwedRows per webhook.
@@ -66,8 +50,8 @@ func (w *workingCopy) enqueueDeliveries() {
 }
 
 // enqueueOwed writes one delivery per event, or one effect for all of them.
-func (w *workingCopy) enqueueOwed(webhookID string, owed []owedEvents, each bool) {
-	effect := func(effectID, runID string, payload deliverWebhookPayload) {
+func (w *workingCopy) enqueueOwed(webhookID string, owed []model.OwedEvents, each bool) {
+	effect := func(effectID, runID string, payload model.WebhookPayload) {
 		w.changes.NewEffects = append(w.changes.NewEffects, &model.Effect{
 			SessionID: w.state.SessionID, EffectID: effectID, RunID: runID, Kind: api.EffectDeliverWebhook, State: api.EffectPending,
 			TargetSessionID: w.state.SessionID, WebhookID: webhookID, Payload: document.Encode(payload),
@@ -76,13 +60,13 @@ func (w *workingCopy) enqueueOwed(webhookID string, owed []owedEvents, each bool
 	}
 	if !each {
 		// Retention keeps a run with a pending effect, and all later events of the session.
-		effect(model.FanOutEffectID(webhookID, w.state.SessionID, owed[0].Spans[0][0]), owed[0].RunID, deliverWebhookPayload{Runs: owed})
+		effect(model.FanOutEffectID(webhookID, w.state.SessionID, owed[0].Spans[0][0]), owed[0].RunID, model.WebhookPayload{Runs: owed})
 		return
 	}
 	for _, run := range owed {
 		for _, span := range run.Spans {
 			for eventID := span[0]; eventID <= span[1]; eventID++ {
-				effect(model.WebhookEffectID(webhookID, w.state.SessionID, eventID), run.RunID, deliverWebhookPayload{EventID: eventID})
+				effect(model.WebhookEffectID(webhookID, w.state.SessionID, eventID), run.RunID, model.WebhookPayload{EventID: eventID})
 			}
 		}
 	}

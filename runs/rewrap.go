@@ -1,13 +1,16 @@
 package runs
 
-import "github.com/holdpoint/holdpoint/runs/refusal"
+import (
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
 
 // RewrapDataKey replaces the encrypted form of a run's data key. It changes nothing if the run has
 // another data key by then, or none.
 //
 // Reply: Existing when nothing changed. Errors: run_not_found.
 type RewrapDataKey struct {
-	RunKey
+	reads.RunKey
 	Rewrapped string
 }
 

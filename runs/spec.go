@@ -169,7 +169,7 @@ var (
 	works        = []auth.Action{auth.Work}
 	decides      = []auth.Action{auth.Decide}
 	cancels      = []auth.Action{auth.Cancel}
-	reads        = []auth.Action{auth.Read}
+	observes     = []auth.Action{auth.Read}
 	administers  = []auth.Action{auth.Administer}
 	atTheDoor    = []auth.Action{auth.Known, auth.Read, auth.Work, auth.Chat}
 	nobodysRight = []auth.Action{""}

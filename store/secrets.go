@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/auth/sealing"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // keyPage is how many data keys are read.
@@ -50,7 +50,7 @@ func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) erro
 
 // checkCallbackKeys does so for callbacks of settled requests. Open requests belong to a run
 // with a data key, and finished deliveries no longer need their key.
-func checkCallbackKeys(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) error {
+func checkCallbackKeys(ctx context.Context, opened upkeep.Rewrapper, keys *sealing.Keys) error {
 	owed, err := opened.OwedCallbacks(ctx, keyPage)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -116,21 +118,21 @@ type Store interface {
 	signing.Keeper
 	audit.CheckpointRows
 	journal.Rows
-	runs.Redactor
-	runs.Rewrapper
+	upkeep.Redactor
+	upkeep.Rewrapper
 	webhooks.Store
 	// DueDeliveries returns a webhook's due deliveries, DueCallbacks those to callbacks; see
 	// hooks.Endpoints.
-	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
-	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
+	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]reads.DueEffect, error)
+	DueCallbacks(ctx context.Context, except []string, limit int) ([]reads.DueEffect, error)
 	notify.Store
 	// DueNotices returns the messages that a channel is to send.
-	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
+	DueNotices(ctx context.Context, channel string, limit int) ([]reads.DueEffect, error)
 	// OrphanNotices returns the messages of other channels that are due for graceMs.
-	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error)
+	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]reads.DueEffect, error)
 	// Intake returns the runs that programs asked for in transactions of their own; nil if the
 	// engine takes none.
-	Intake() runs.Intake
+	Intake() upkeep.Intake
 	// RefreshWebhooks makes later decisions use the current webhooks.
 	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools return the state of the door and of the connections.

@@ -9,15 +9,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // Source is asked for its current state at each scrape.
 type Source struct {
 	// Store counts pending rows.
-	Store runs.Gauge
+	Store reads.Gauge
 	// Lanes and Pools report on the engine.
 	Lanes func() []door.LaneState
 	Pools func() []door.PoolState

@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store"
 )
 
@@ -75,7 +76,7 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	if there, err := opened.CountRuns(ctx, runs.RunQuery{}); err != nil || there > 0 {
+	if there, err := opened.CountRuns(ctx, reads.RunQuery{}); err != nil || there > 0 {
 		return errors.Join(err, fmt.Errorf("the database must be empty; it has %d runs", there))
 	}
 	sizes, err := sizesOf(ctx, s.database)
@@ -181,7 +182,7 @@ func (c *churn) report(ctx context.Context, out io.Writer) error {
 func (c *churn) row(ctx context.Context, out io.Writer, rate float64) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	there, err := c.store.CountRuns(ctx, runs.RunQuery{})
+	there, err := c.store.CountRuns(ctx, reads.RunQuery{})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/cli/console"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store"
 )
 
@@ -34,7 +34,7 @@ type refusedRun struct {
 
 // withIntake calls use with the intake of a database; nil if the database takes no runs from other
 // programs' transactions.
-func (f Flag) withIntake(ctx context.Context, use func(runs.Intake) error) (err error) {
+func (f Flag) withIntake(ctx context.Context, use func(upkeep.Intake) error) (err error) {
 	opened, err := f.Open(ctx, store.Options{KeepSchema: true})
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (f Flag) withIntake(ctx context.Context, use func(runs.Intake) error) (err 
 }
 
 // refusedRuns returns the refused runs of a database after an id, at most mostRefused, the oldest first.
-func refusedRuns(ctx context.Context, intake runs.Intake, after string) ([]refusedRun, error) {
+func refusedRuns(ctx context.Context, intake upkeep.Intake, after string) ([]refusedRun, error) {
 	refused := []refusedRun{}
 	if intake == nil {
 		return refused, nil
@@ -74,7 +74,7 @@ type intakeList struct {
 
 // Run prints the refused runs.
 func (c *intakeList) Run(ctx context.Context, terminal *console.Console) error {
-	return c.withIntake(ctx, func(intake runs.Intake) error {
+	return c.withIntake(ctx, func(intake upkeep.Intake) error {
 		refused, err := refusedRuns(ctx, intake, "")
 		if err != nil {
 			return err
@@ -95,22 +95,22 @@ type intakeRetry struct{ refusedChange }
 
 // Run makes refused runs due.
 func (c *intakeRetry) Run(ctx context.Context, terminal *console.Console) error {
-	return c.change(ctx, terminal, runs.Intake.RetryRefused)
+	return c.change(ctx, terminal, upkeep.Intake.RetryRefused)
 }
 
 type intakeDrop struct{ refusedChange }
 
 // Run deletes refused runs.
 func (c *intakeDrop) Run(ctx context.Context, terminal *console.Console) error {
-	return c.change(ctx, terminal, runs.Intake.DropRefused)
+	return c.change(ctx, terminal, upkeep.Intake.DropRefused)
 }
 
 // change applies a change to the selected runs and prints them as they were.
-func (c *refusedChange) change(ctx context.Context, terminal *console.Console, do func(runs.Intake, context.Context, string) (bool, error)) error {
+func (c *refusedChange) change(ctx context.Context, terminal *console.Console, do func(upkeep.Intake, context.Context, string) (bool, error)) error {
 	if c.All == (len(c.IntakeIDs) > 0) {
 		return console.Usage("name runs by their ids, or use --all")
 	}
-	return c.withIntake(ctx, func(intake runs.Intake) error {
+	return c.withIntake(ctx, func(intake upkeep.Intake) error {
 		selected, err := c.selected(ctx, intake)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (c *refusedChange) change(ctx context.Context, terminal *console.Console, d
 }
 
 // selected returns the refused runs that the command names, or with --all the oldest ones.
-func (c *refusedChange) selected(ctx context.Context, intake runs.Intake) ([]refusedRun, error) {
+func (c *refusedChange) selected(ctx context.Context, intake upkeep.Intake) ([]refusedRun, error) {
 	if c.All {
 		return refusedRuns(ctx, intake, "")
 	}

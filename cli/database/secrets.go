@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
@@ -187,10 +188,10 @@ func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (ch
 // rewrapCallbacks encrypts the data keys of callbacks with the first key, including those
 // already posted, which may be posted again. Callbacks encrypted with an unknown key are
 // left unchanged and counted, because that key may be lost.
-func rewrapCallbacks(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) (changed, unreadable int, err error) {
+func rewrapCallbacks(ctx context.Context, opened upkeep.Rewrapper, keys *sealing.Keys) (changed, unreadable int, err error) {
 	for changedMeanwhile := true; changedMeanwhile; {
 		changedMeanwhile, unreadable = false, 0
-		var after runs.SealedRequest
+		var after upkeep.SealedRequest
 		for count := keyPage; count == keyPage; {
 			page, err := opened.SealedRequests(ctx, after, keyPage)
 			if err != nil {

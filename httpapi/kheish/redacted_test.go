@@ -8,14 +8,14 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // Redacted events lack members that these clients require for the type. They read the rest.
 func TestRedactedEvents(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)
-	redactor, is := store.(runs.Redactor)
+	redactor, is := store.(upkeep.Redactor)
 	require.True(t, is)
 	c := &cli{dialecttest.Serve(t, store, nil, func(o *httpapi.Options) { o.Redactor = redactor }), t}
 	run := c.waiting("one", twoApprovals)

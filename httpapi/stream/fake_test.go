@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -38,11 +38,11 @@ type fakeStore struct {
 
 var errBroken = errors.New("the database is gone")
 
-func (f *fakeStore) CountPendingRequests(context.Context, runs.RequestQuery) (int64, error) {
+func (f *fakeStore) CountPendingRequests(context.Context, reads.RequestQuery) (int64, error) {
 	return 0, nil
 }
 
-func (f *fakeStore) Owners(context.Context, []string) (map[string]runs.Owners, error) {
+func (f *fakeStore) Owners(context.Context, []string) (map[string]reads.Owners, error) {
 	return nil, nil
 }
 
@@ -65,7 +65,7 @@ func (f *fakeStore) SessionHead(context.Context, string) (*model.Session, error)
 	return session, nil
 }
 
-func (f *fakeStore) EventsWithin(_ context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+func (f *fakeStore) EventsWithin(_ context.Context, q reads.EventQuery) (events []model.Event, more bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.eventReads++
@@ -78,7 +78,7 @@ func (f *fakeStore) EventsWithin(_ context.Context, q runs.EventQuery) (events [
 }
 
 // within returns the events that a query selects, as a store does.
-func within(log []model.Event, q runs.EventQuery) (events []model.Event, more bool) {
+func within(log []model.Event, q reads.EventQuery) (events []model.Event, more bool) {
 	for _, event := range log {
 		switch {
 		case event.EventID <= q.After, q.RunID != "" && event.RunID != q.RunID, q.AboutRequests && !model.AboutRequest(event.Type):
@@ -101,7 +101,7 @@ func bytesOfAll(events []model.Event) (size int) {
 // add appends events, each "run type", and hints at them once.
 func (f *fakeStore) add(events ...string) {
 	f.addInSilence(events...)
-	f.hub.Publish(runs.Notice{SessionID: "s"})
+	f.hub.Publish(reads.Notice{SessionID: "s"})
 }
 
 func (f *fakeStore) addInSilence(events ...string) {
@@ -134,7 +134,7 @@ func (f *fakeStore) end() {
 	f.mu.Lock()
 	f.ended = true
 	f.mu.Unlock()
-	f.hub.Publish(runs.Notice{SessionID: "s"})
+	f.hub.Publish(reads.Notice{SessionID: "s"})
 }
 
 func (f *fakeStore) setBroken(broken bool) {

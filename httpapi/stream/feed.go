@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -192,7 +192,7 @@ func (f *feed) behind(newest model.Position, polled bool) bool {
 // run.
 func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 	for {
-		events, more, err := f.hub.store.EventsWithin(ctx, runs.EventQuery{
+		events, more, err := f.hub.store.EventsWithin(ctx, reads.EventQuery{
 			SessionID: f.sessionID, Kept: true, After: f.newest(), Limit: readEvents, MaxBytes: readBytes,
 		})
 		if err != nil {

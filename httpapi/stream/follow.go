@@ -5,8 +5,8 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // From selects the events of a stream.
@@ -103,7 +103,7 @@ func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wr
 // catchUp writes the next events after the cursor from the store. The log is known to reach at
 // least to end. When there are no more events before it, the cursor moves there.
 func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended bool, err error) {
-	query := runs.EventQuery{RunID: f.from.RunID, Kept: true, After: f.from.Cursor, Limit: slowBatch, MaxBytes: slowBytes}
+	query := reads.EventQuery{RunID: f.from.RunID, Kept: true, After: f.from.Cursor, Limit: slowBatch, MaxBytes: slowBytes}
 	if query.RunID == "" {
 		query.SessionID = f.feed.sessionID
 	}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -52,11 +53,11 @@ type hearing interface{ Hears() bool }
 
 // Store is the part of a [runs.Store] that feeds use.
 type Store interface {
-	runs.Reader
-	Within(scope runs.Scope) runs.Reader
-	Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error)
+	reads.Reader
+	Within(scope reads.Scope) reads.Reader
+	Owners(ctx context.Context, runIDs []string) (map[string]reads.Owners, error)
 	NowMs(ctx context.Context) (int64, error)
-	Subscribe(func(runs.Notice)) (unsubscribe func())
+	Subscribe(func(reads.Notice)) (unsubscribe func())
 }
 
 // Options configure a [Hub]. Store and Watches are required.
@@ -64,7 +65,7 @@ type Options struct {
 	Store   Store
 	Watches *watch.Hub
 	// Scope returns the scope of an inbox follower. Nil means everything.
-	Scope func(context.Context) runs.Scope
+	Scope func(context.Context) reads.Scope
 	// Done ends every stream when it is closed. Nil never does.
 	Done <-chan struct{}
 	// Logger receives failed reads. Nil discards them.
@@ -83,7 +84,7 @@ type Options struct {
 type Hub struct {
 	store        Store
 	watches      *watch.Hub
-	scope        func(context.Context) runs.Scope
+	scope        func(context.Context) reads.Scope
 	done         <-chan struct{}
 	logger       *slog.Logger
 	maxStreams   int
@@ -106,7 +107,7 @@ func NewHub(options Options) *Hub {
 	}
 	scope := options.Scope
 	if scope == nil {
-		scope = func(context.Context) runs.Scope { return runs.Scope{} }
+		scope = func(context.Context) reads.Scope { return reads.Scope{} }
 	}
 	polls := pollsPerSecondUnheard
 	if store, ok := options.Store.(hearing); ok && store.Hears() {

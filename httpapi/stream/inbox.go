@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 const (
@@ -150,7 +150,7 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	if call == nil {
 		return pause, nil
 	}
-	snapshot, err := readOpen(ctx, in.hub.store, runs.Scope{})
+	snapshot, err := readOpen(ctx, in.hub.store, reads.Scope{})
 	if err == nil {
 		in.shown.snapshot(snapshot)
 		in.clock.set(snapshot.NowMs)

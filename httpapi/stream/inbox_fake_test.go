@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -26,7 +26,7 @@ type board struct {
 	mu          sync.Mutex
 	logs        map[string][]model.Event
 	open        map[string]model.PendingRequest // by "session/request"
-	subscribers map[int]func(runs.Notice)
+	subscribers map[int]func(reads.Notice)
 	joined      int
 	broken      bool
 	// held, if set, blocks the reading of events until it is closed.
@@ -38,10 +38,10 @@ type board struct {
 }
 
 func newBoard() *board {
-	return &board{logs: map[string][]model.Event{}, open: map[string]model.PendingRequest{}, subscribers: map[int]func(runs.Notice){}}
+	return &board{logs: map[string][]model.Event{}, open: map[string]model.PendingRequest{}, subscribers: map[int]func(reads.Notice){}}
 }
 
-func (b *board) Subscribe(tell func(runs.Notice)) func() {
+func (b *board) Subscribe(tell func(reads.Notice)) func() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.joined++
@@ -55,7 +55,7 @@ func (b *board) Subscribe(tell func(runs.Notice)) func() {
 }
 
 // tell passes a notice on.
-func (b *board) tell(notice runs.Notice) {
+func (b *board) tell(notice reads.Notice) {
 	b.mu.Lock()
 	subscribers := slices.Collect(maps.Values(b.subscribers))
 	b.mu.Unlock()
@@ -65,17 +65,17 @@ func (b *board) tell(notice runs.Notice) {
 }
 
 // far is a notice as another replica has it.
-func far(notice runs.Notice) runs.Notice {
+func far(notice reads.Notice) reads.Notice {
 	notice.Events = nil
 	return notice
 }
 
 // commit performs steps in a session: "+r" raises a request, "-r" settles it, and "." does neither.
 // It returns the notice.
-func (b *board) commit(session string, steps ...string) runs.Notice {
+func (b *board) commit(session string, steps ...string) reads.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	notice := runs.Notice{SessionID: session, FirstEventID: int64(len(b.logs[session]) + 1)}
+	notice := reads.Notice{SessionID: session, FirstEventID: int64(len(b.logs[session]) + 1)}
 	for _, step := range steps {
 		event := model.Event{SessionID: session, RunID: "run", EventID: int64(len(b.logs[session]) + 1), Type: "delta", Body: api.JSON(`{"type":"delta"}`)}
 		name := session + "/" + step[1:]
@@ -110,9 +110,9 @@ func (b *board) lose(session string) {
 // do commits and announces the notice at once.
 func (b *board) do(session string, steps ...string) { b.tell(b.commit(session, steps...)) }
 
-func (b *board) Within(runs.Scope) runs.Reader { return b }
+func (b *board) Within(reads.Scope) reads.Reader { return b }
 
-func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+func (b *board) PendingRequests(_ context.Context, q reads.RequestQuery) ([]model.PendingRequest, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.openReads++
@@ -128,7 +128,7 @@ func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model
 	return found, nil
 }
 
-func (b *board) CountPendingRequests(_ context.Context, q runs.RequestQuery) (int64, error) {
+func (b *board) CountPendingRequests(_ context.Context, q reads.RequestQuery) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if q.Kind != model.KindApproval {
@@ -139,7 +139,7 @@ func (b *board) CountPendingRequests(_ context.Context, q runs.RequestQuery) (in
 
 func (b *board) NowMs(context.Context) (int64, error) { return time.Now().UnixMilli(), nil }
 
-func (b *board) EventsWithin(_ context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+func (b *board) EventsWithin(_ context.Context, q reads.EventQuery) (events []model.Event, more bool, err error) {
 	if b.held != nil {
 		<-b.held
 	}

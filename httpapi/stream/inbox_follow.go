@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Reasons of gaps in the inbox.
@@ -38,7 +39,7 @@ type InboxSink interface {
 type InboxSubscription struct {
 	hub   *Hub
 	inbox *inbox
-	scope runs.Scope
+	scope reads.Scope
 	// first is the snapshot that Open waited for.
 	first *snapshotCall
 }
@@ -106,7 +107,7 @@ func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
 type inboxFollower struct {
 	inboxRecipient
 	inbox *inbox
-	scope runs.Scope
+	scope reads.Scope
 	// awaited is the snapshot that the follower waits for, nil when it has one.
 	awaited *snapshotCall
 	cursor  int64

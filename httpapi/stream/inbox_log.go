@@ -9,8 +9,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 const (
@@ -56,7 +56,7 @@ func (l *inboxLog) forget() { l.published.Purge() }
 
 // read returns the events about requests for the notices, in order within each session, and the
 // notices that did not fit. Errors: errFarBehind; errors of the store.
-func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) (events []*model.Event, rest []runs.Notice, err error) {
+func (l *inboxLog) read(ctx context.Context, notices []reads.Notice) (events []*model.Event, rest []reads.Notice, err error) {
 	found := make([][]*model.Event, len(notices))
 	var gathered atomic.Int64
 	group, reading := errgroup.WithContext(ctx)
@@ -94,8 +94,8 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) (events []*m
 }
 
 // session reads the events after a span. It skips the events of workers.
-func (l *inboxLog) session(ctx context.Context, notice *runs.Notice, done span) (found []*model.Event, err error) {
-	query := runs.EventQuery{
+func (l *inboxLog) session(ctx context.Context, notice *reads.Notice, done span) (found []*model.Event, err error) {
+	query := reads.EventQuery{
 		SessionID: notice.SessionID, AboutRequests: true, Kept: true, After: done.last, Limit: readEvents, MaxBytes: inboxReadBytes,
 	}
 	for more := true; more; {

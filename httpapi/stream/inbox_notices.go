@@ -3,7 +3,7 @@ package stream
 import (
 	"sync"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 const (
@@ -21,7 +21,7 @@ type noticeQueue struct {
 
 	mu      sync.Mutex
 	waiting map[string]int // index in notices
-	notices []runs.Notice
+	notices []reads.Notice
 	bytes   int
 	lost    bool
 }
@@ -31,7 +31,7 @@ func newNoticeQueue() *noticeQueue {
 }
 
 // add runs on the commit path and never blocks.
-func (q *noticeQueue) add(notice runs.Notice) {
+func (q *noticeQueue) add(notice reads.Notice) {
 	if notice.SessionID != "" && !notice.Prompts {
 		return
 	}
@@ -52,7 +52,7 @@ func (q *noticeQueue) add(notice runs.Notice) {
 		q.notices[at] = joined(q.notices[at], notice)
 	default:
 		q.waiting[notice.SessionID] = len(q.notices)
-		q.notices = append(q.notices, runs.Notice{
+		q.notices = append(q.notices, reads.Notice{
 			SessionID: notice.SessionID, Life: notice.Life, FirstEventID: notice.FirstEventID, LastEventID: notice.LastEventID, Events: notice.Events,
 		})
 	}
@@ -60,7 +60,7 @@ func (q *noticeQueue) add(notice runs.Notice) {
 }
 
 // joined merges two notices. It keeps the events only when there is no gap between them.
-func joined(a, b runs.Notice) runs.Notice {
+func joined(a, b reads.Notice) reads.Notice {
 	events := a.Events
 	switch {
 	case len(a.Events) > 0 && len(b.Events) > 0 && a.LastEventID+1 == b.FirstEventID:
@@ -68,7 +68,7 @@ func joined(a, b runs.Notice) runs.Notice {
 	default:
 		events = nil
 	}
-	return runs.Notice{
+	return reads.Notice{
 		SessionID: a.SessionID, Life: a.Life, FirstEventID: min(a.FirstEventID, b.FirstEventID),
 		LastEventID: max(a.LastEventID, b.LastEventID), Events: events,
 	}
@@ -82,7 +82,7 @@ func (q *noticeQueue) signal() {
 }
 
 // drain returns the notices and empties the queue. lost says that notices were dropped.
-func (q *noticeQueue) drain() (notices []runs.Notice, lost bool) {
+func (q *noticeQueue) drain() (notices []reads.Notice, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	notices, lost = q.notices, q.lost

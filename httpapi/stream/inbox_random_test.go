@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // TestNoGhosts raises and settles requests at random while followers join and leave. Notices arrive
@@ -91,11 +91,11 @@ func playGhosts(b *inboxBench, random *rand.Rand) {
 }
 
 // hint delivers a notice in one of these ways.
-func (b *inboxBench) hint(random *rand.Rand, loses bool, notice runs.Notice) {
+func (b *inboxBench) hint(random *rand.Rand, loses bool, notice reads.Notice) {
 	switch way := random.IntN(10); {
 	case way == 0 && loses:
 	case way == 1 && loses:
-		b.board.tell(runs.Notice{})
+		b.board.tell(reads.Notice{})
 	case way < 6:
 		b.board.tell(notice)
 	default:

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // snapshotWithin returns the part of a snapshot in the follower's scope. When the snapshot is
@@ -42,7 +42,7 @@ func (f *inboxFollower) batchesWithin(ctx context.Context, all []*batch) ([]*bat
 	}
 	var batches []*batch
 	for _, one := range all {
-		var owners map[string]runs.Owners
+		var owners map[string]reads.Owners
 		if f.scope.OwnedBy != "" {
 			var err error
 			if owners, err = one.owners.read(ctx, f.inbox.hub.store, one.published); err != nil {
@@ -66,11 +66,11 @@ func (f *inboxFollower) batchesWithin(ctx context.Context, all []*batch) ([]*bat
 // batchOwners are the owners of a batch's runs, read once for all followers that need them.
 type batchOwners struct {
 	mu    sync.Mutex
-	known map[string]runs.Owners
+	known map[string]reads.Owners
 }
 
 // read returns the owners. After an error the next follower reads again.
-func (o *batchOwners) read(ctx context.Context, store Store, events []*model.Event) (map[string]runs.Owners, error) {
+func (o *batchOwners) read(ctx context.Context, store Store, events []*model.Event) (map[string]reads.Owners, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known != nil {

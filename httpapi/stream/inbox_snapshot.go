@@ -8,8 +8,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Limits of an inbox snapshot for each kind. It is read in pages.
@@ -43,7 +43,7 @@ func newSnapshot() *InboxSnapshot {
 }
 
 // readOpen reads the open requests in a scope.
-func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapshot, error) {
+func readOpen(ctx context.Context, store Store, scope reads.Scope) (*InboxSnapshot, error) {
 	snapshot, within := newSnapshot(), store.Within(scope)
 	for kind, count := range map[model.RequestKind]*int64{
 		model.KindApproval: &snapshot.ApprovalsCount, model.KindQuestion: &snapshot.QuestionsCount,
@@ -53,7 +53,7 @@ func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapsho
 			*count++
 		})
 		if err == nil && more {
-			*count, err = within.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind})
+			*count, err = within.CountPendingRequests(ctx, reads.RequestQuery{Kind: kind})
 		}
 		if err != nil {
 			return nil, err
@@ -75,9 +75,9 @@ func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapsho
 
 // eachOpen visits the open requests of a kind up to a snapshot's limits, and reports whether there
 // are more.
-func eachOpen(ctx context.Context, store runs.Reader, kind model.RequestKind, visit func(*model.PendingRequest)) (more bool, err error) {
-	budget := &runs.Budget{MaxBytes: snapshotBytes}
-	query := runs.RequestQuery{Kind: kind, Limit: snapshotPage, Budget: budget}
+func eachOpen(ctx context.Context, store reads.Reader, kind model.RequestKind, visit func(*model.PendingRequest)) (more bool, err error) {
+	budget := &reads.Budget{MaxBytes: snapshotBytes}
+	query := reads.RequestQuery{Kind: kind, Limit: snapshotPage, Budget: budget}
 	for count, size := 0, 0; ; {
 		page, err := store.PendingRequests(ctx, query)
 		if err != nil {
@@ -95,7 +95,7 @@ func eachOpen(ctx context.Context, store runs.Reader, kind model.RequestKind, vi
 			return false, nil
 		}
 		last := &page[len(page)-1].Request
-		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+		query.After = &reads.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
 	}
 }
 

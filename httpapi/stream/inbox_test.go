@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -124,7 +125,7 @@ func TestLostHintsAreAGap(t *testing.T) {
 		settle()
 		_, before := b.board.reads()
 		b.board.commit("a", "+1")
-		b.board.tell(runs.Notice{})
+		b.board.tell(reads.Notice{})
 		settle()
 		for _, reader := range readers {
 			require.Equal(b, "[0] !missed [1]", reader.said())
@@ -133,7 +134,7 @@ func TestLostHintsAreAGap(t *testing.T) {
 		require.LessOrEqual(b, after-before, 4)
 
 		for range 100 {
-			b.board.tell(runs.Notice{})
+			b.board.tell(reads.Notice{})
 			time.Sleep(10 * time.Millisecond)
 		}
 		b.board.do("b", "+1")
@@ -156,7 +157,7 @@ func TestAnotherHistoryUnderTheSameIDsIsShown(t *testing.T) {
 		settle()
 		require.Equal(b, []string{"a/1"}, reader.shown())
 		b.board.lose("a")
-		b.board.tell(runs.Notice{})
+		b.board.tell(reads.Notice{})
 		settle()
 		require.Empty(b, reader.shown())
 		b.board.tell(far(b.board.commit("a", "+2")))

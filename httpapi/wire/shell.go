@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/internal/calltrace"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -71,7 +71,7 @@ type Observer interface {
 
 // Tracer creates spans of calls.
 type Tracer interface {
-	// Call starts the span of a call. The returned context has a [runs.CallTrace]. end takes the
+	// Call starts the span of a call. The returned context has a [calltrace.Trace]. end takes the
 	// route pattern, the session and run in the path, the call's id and the problem's code, each of
 	// which may be empty, and the status.
 	Call(r *http.Request) (ctx context.Context, end func(route, sessionID, runID, requestID, code string, status int))
@@ -126,8 +126,8 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 				end(answer.at.Route, answer.at.SessionID, answer.at.RunID, answer.requestID, string(answer.code), answer.status)
 			}()
 			r = r.WithContext(ctx)
-		} else if traceparent := runs.TraceparentOf(r.Header["Traceparent"]); traceparent != "" {
-			r = r.WithContext(runs.WithTrace(r.Context(), &runs.CallTrace{Traceparent: traceparent}))
+		} else if traceparent := calltrace.Traceparent(r.Header["Traceparent"]); traceparent != "" {
+			r = r.WithContext(calltrace.With(r.Context(), &calltrace.Trace{Traceparent: traceparent}))
 		}
 		defer s.finish(answer, r)
 		guarded.ServeHTTP(answer, r)

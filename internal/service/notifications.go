@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // notifications returns the service that notifies people.
@@ -26,25 +27,25 @@ func (s *Service) notifications() *notify.Service {
 		Decide:        func(ctx context.Context, command runs.Command) error { return s.API.Decide(ctx, command) },
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return s.options.Keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
-				scope := runs.ScopeOf(i)
+				scope := reads.ScopeOf(i)
 				return scope.FitsRun(run)
 			})
 		},
-		Reach: func(ctx context.Context, principal string) (runs.Scope, error) {
+		Reach: func(ctx context.Context, principal string) (reads.Scope, error) {
 			return reachOf(ctx, s.options.Keyring, principal)
 		},
 	})
 }
 
 // reachOf returns the scope of a person: everything, or the scope of the person's first token.
-func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) (runs.Scope, error) {
+func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) (reads.Scope, error) {
 	deciders, _, err := keyring.Deciders(ctx)
-	reach, found := runs.Scope{}, false
+	reach, found := reads.Scope{}, false
 	for _, decider := range deciders {
 		if decider.Principal != principal {
 			continue
 		}
-		scope := runs.ScopeOf(decider)
+		scope := reads.ScopeOf(decider)
 		if !scope.Bounded() {
 			return scope, err
 		}

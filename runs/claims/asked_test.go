@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func TestSilenceOfWorkers(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSilenceOfWorkers(t *testing.T) {
 		require.Equal(t, Silence{Named: true}, silence("a"), "a worker that does not wait")
 
 		store.add("r1", "by-id", nowMs())
-		_, err := d.ClaimRun(t.Context(), "r1", "w", 0, runs.Scope{})
+		_, err := d.ClaimRun(t.Context(), "r1", "w", 0, reads.Scope{})
 		require.NoError(t, err)
 		minutes(10)
 		require.Equal(t, Silence{}, silence("by-id"), "it asks for its run once that is decided")

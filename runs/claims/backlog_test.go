@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // drain claims runs one by one until there are none.
@@ -111,12 +111,12 @@ func TestBacklogOfOneAgentDoesNotHideAnother(t *testing.T) {
 // If a scan's rows are older than a hint, the run must be neither lost nor handed out twice.
 func TestHintsThatArriveDuringAScan(t *testing.T) {
 	t.Parallel()
-	row := func(runID string, atMs int64) runs.Claimable {
-		return runs.Claimable{RunID: runID, SessionID: "s", AgentID: "a", ClaimableAtMs: atMs}
+	row := func(runID string, atMs int64) reads.Claimable {
+		return reads.Claimable{RunID: runID, SessionID: "s", AgentID: "a", ClaimableAtMs: atMs}
 	}
 	d := New(newFakeStore(), Options{HintLimit: 3, ScanLimit: 3})
-	w := d.join([]string{"a"}, runs.Scope{}, 10)
-	scan := func(during func(), rows ...runs.Claimable) []string {
+	w := d.join([]string{"a"}, reads.Scope{}, 10)
+	scan := func(during func(), rows ...reads.Claimable) []string {
 		w.demand.scanWanted = true
 		demands := d.beginScan()
 		during()
@@ -128,8 +128,8 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 		}
 		return got
 	}
-	offer := func(rows ...runs.Claimable) {
-		d.notice(runs.Notice{SessionID: "s", Claimable: rows})
+	offer := func(rows ...reads.Claimable) {
+		d.notice(reads.Notice{SessionID: "s", Claimable: rows})
 	}
 	none := func() {}
 
@@ -173,14 +173,14 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 func TestHintDoesNotReachAWaiterBeforeTheFirstScan(t *testing.T) {
 	t.Parallel()
 	d := New(newFakeStore(), Options{})
-	w := d.join([]string{"a"}, runs.Scope{}, 1)
+	w := d.join([]string{"a"}, reads.Scope{}, 1)
 	_, goOn := d.enter(w, maxWait)
 	require.True(t, goOn)
-	fresh := runs.Claimable{RunID: "fresh", SessionID: "s", AgentID: "a", ClaimableAtMs: 2}
-	old := runs.Claimable{RunID: "old", SessionID: "s", AgentID: "a", ClaimableAtMs: 1}
-	d.notice(runs.Notice{SessionID: "s", Claimable: []runs.Claimable{fresh}})
+	fresh := reads.Claimable{RunID: "fresh", SessionID: "s", AgentID: "a", ClaimableAtMs: 2}
+	old := reads.Claimable{RunID: "old", SessionID: "s", AgentID: "a", ClaimableAtMs: 1}
+	d.notice(reads.Notice{SessionID: "s", Claimable: []reads.Claimable{fresh}})
 	require.True(t, w.waiting)
-	d.endScan(d.beginScan(), []runs.Claimable{old, fresh})
+	d.endScan(d.beginScan(), []reads.Claimable{old, fresh})
 	require.False(t, w.waiting)
 	require.Equal(t, old, w.hints[0].Claimable)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -26,7 +27,7 @@ type Request struct {
 	// empty means all.
 	AgentIDs []string
 	// Scope limits the claim further. A limited scope requires agents, too.
-	Scope runs.Scope
+	Scope reads.Scope
 	// Named requires that AgentIDs, or the scope, name the agents.
 	Named   bool
 	MaxRuns int   // 1 to api.MaxRunsPerClaim; 1 when 0
@@ -75,7 +76,7 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 //
 // Errors: invalid_request, run_not_found, run_not_claimable; ctx's error, after which nothing is
 // leased; the store's error.
-func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64, scope runs.Scope) (api.Claim, error) {
+func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64, scope reads.Scope) (api.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Claim{}, err
 	}

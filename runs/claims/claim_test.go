@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -52,7 +53,7 @@ func TestRunsGoInTheOrderInWhichTheyBecameClaimable(t *testing.T) {
 		for i, at := range []int64{-3, -9, -5, -9, -1, -7} {
 			c := store.add("r"+strconv.Itoa(i), "a", now+at)
 			if i%2 == 0 { // the others are found by the scan
-				store.publish(runs.Notice{SessionID: c.SessionID, Claimable: []runs.Claimable{c}})
+				store.publish(reads.Notice{SessionID: c.SessionID, Claimable: []reads.Claimable{c}})
 			}
 		}
 		synctest.Wait()
@@ -104,7 +105,7 @@ func TestRefusedHintLeavesTheWaiterItsPlace(t *testing.T) {
 
 		c := store.add("used-up", "a", nowMs())
 		store.set(func(s *fakeStore) { s.runs["used-up"].usedUp = true })
-		store.publish(runs.Notice{SessionID: c.SessionID, Claimable: []runs.Claimable{c}})
+		store.publish(reads.Notice{SessionID: c.SessionID, Claimable: []reads.Claimable{c}})
 		synctest.Wait()
 		require.Equal(t, 1, store.refused)
 		require.False(t, first.isDone())
@@ -175,7 +176,7 @@ func TestEverybodyLooksAfterLostNotices(t *testing.T) {
 		store.add("r1", "a", nowMs())
 		synctest.Wait()
 		require.False(t, p.isDone())
-		store.publish(runs.Notice{})
+		store.publish(reads.Notice{})
 		require.Equal(t, []string{"r1"}, p.runIDs(t))
 		require.Zero(t, p.after)
 	})
@@ -252,7 +253,7 @@ func TestRunOfAClientThatIsGoneIsGivenBack(t *testing.T) {
 					store.add("r1", "a", nowMs())
 					var err error
 					if byID {
-						_, err = d.ClaimRun(ctx, "r1", "gone", 0, runs.Scope{})
+						_, err = d.ClaimRun(ctx, "r1", "gone", 0, reads.Scope{})
 					} else {
 						_, err = d.Claim(ctx, Request{WorkerID: "gone", Wait: time.Second})
 					}
@@ -273,7 +274,7 @@ func TestHintOfAClientThatIsGoneGoesToTheNext(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{ScanInterval: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
-		w := d.join([]string{"a"}, runs.Scope{}, 1)
+		w := d.join([]string{"a"}, reads.Scope{}, 1)
 		defer d.unjoin(w)
 		_, goOn := d.enter(w, maxWait)
 		require.True(t, goOn)
@@ -322,14 +323,14 @@ func TestClaimRun(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{})
 		store.add("r1", "a", nowMs())
-		got, err := d.ClaimRun(t.Context(), "r1", "w", 5000, runs.Scope{})
+		got, err := d.ClaimRun(t.Context(), "r1", "w", 5000, reads.Scope{})
 		require.NoError(t, err)
 		require.Equal(t, "r1", got.Run.RunID)
 		require.Equal(t, nowMs()+5000, got.Lease.ExpiresAtMs)
 
-		_, err = d.ClaimRun(t.Context(), "r1", "w", 0, runs.Scope{})
+		_, err = d.ClaimRun(t.Context(), "r1", "w", 0, reads.Scope{})
 		require.Equal(t, api.CodeRunNotClaimable, refusal.CodeOf(err))
-		_, err = d.ClaimRun(t.Context(), "nobody", "w", 0, runs.Scope{})
+		_, err = d.ClaimRun(t.Context(), "nobody", "w", 0, reads.Scope{})
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err))
 	})
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // hint is a run that may be claimable, shared by the demands that match it. The dispatcher's
 // mutex guards it.
 type hint struct {
-	runs.Claimable
+	reads.Claimable
 	arrival uint64
 	// taken: a claimer has it.
 	taken bool
@@ -26,7 +26,7 @@ func byAge(a, b *hint) int {
 type demand struct {
 	key      string
 	agentIDs []string // sorted; empty for all agents
-	scope    runs.Scope
+	scope    reads.Scope
 
 	queue   []*hint // invariant 1; may hold taken hints, which popHints skips
 	more    bool    // invariant 2
@@ -48,7 +48,7 @@ type demand struct {
 }
 
 // reaches reports whether the run is within the demand's scope. Its agent must match already.
-func (d *demand) reaches(run *runs.Claimable) bool {
+func (d *demand) reaches(run *reads.Claimable) bool {
 	return !d.scope.Bounded() || d.scope.Fits(run.SessionID, run.AgentID, run.Principal, run.HolderPrincipal)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Defaults of [Options].
@@ -47,9 +48,9 @@ type Options struct {
 type Store interface {
 	runs.Door
 	// Within is defined by runs.Store.
-	Within(scope runs.Scope) runs.Reader
+	Within(scope reads.Scope) reads.Reader
 	// Subscribe is defined by runs.Store.
-	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+	Subscribe(notify func(reads.Notice)) (unsubscribe func())
 }
 
 // handingOver is a store that lets a taker claim runs in the transactions that make them
@@ -138,7 +139,7 @@ func (d *Dispatcher) Held() int {
 }
 
 // notice handles a commit. It runs on the commit path.
-func (d *Dispatcher) notice(notice runs.Notice) {
+func (d *Dispatcher) notice(notice reads.Notice) {
 	if notice.SessionID != "" && len(notice.Claimable) == 0 {
 		return
 	}
@@ -155,7 +156,7 @@ func (d *Dispatcher) notice(notice runs.Notice) {
 }
 
 // offerHint hands a hint to the oldest matching waiter, or queues it (invariant 3).
-func (d *Dispatcher) offerHint(claimable runs.Claimable) {
+func (d *Dispatcher) offerHint(claimable reads.Claimable) {
 	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
 		return
 	}
@@ -180,7 +181,7 @@ func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 }
 
 // demandsFor returns the demands that match a run.
-func (d *Dispatcher) demandsFor(run *runs.Claimable) []*demand {
+func (d *Dispatcher) demandsFor(run *reads.Claimable) []*demand {
 	demands := d.byAgent[run.AgentID]
 	if outside := func(one *demand) bool { return !one.reaches(run) }; slices.ContainsFunc(demands, outside) {
 		demands = slices.DeleteFunc(slices.Clone(demands), outside)
@@ -205,7 +206,7 @@ func oldestWaiter(demands []*demand) *waiter {
 	return oldest
 }
 
-func (d *Dispatcher) newHint(claimable runs.Claimable) *hint {
+func (d *Dispatcher) newHint(claimable reads.Claimable) *hint {
 	d.arrivals++
 	return &hint{Claimable: claimable, arrival: d.arrivals}
 }
@@ -240,7 +241,7 @@ func (d *Dispatcher) releaseHint(h *hint) {
 
 // join returns a new waiter of the demand for these agents, which are sorted, within a scope. It
 // creates the demand if necessary. A limited scope requires agents. The caller must call unjoin.
-func (d *Dispatcher) join(agentIDs []string, scope runs.Scope, maxRuns int) *waiter {
+func (d *Dispatcher) join(agentIDs []string, scope reads.Scope, maxRuns int) *waiter {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := strings.Join(agentIDs, "\x00") + "\x00\x00" + scope.Key()
@@ -300,7 +301,7 @@ func (d *Dispatcher) close() {
 }
 
 // WaitingFor returns the number of waiting claims that match this run.
-func (d *Dispatcher) WaitingFor(run *runs.Claimable) int {
+func (d *Dispatcher) WaitingFor(run *reads.Claimable) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	waiting := 0

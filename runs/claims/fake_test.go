@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -37,7 +38,7 @@ type fakeStore struct {
 
 	mu          sync.Mutex
 	runs        map[string]*fakeRun
-	subscribers map[int]func(runs.Notice)
+	subscribers map[int]func(reads.Notice)
 	subscribed  int
 	scanErr     error
 	doErr       error
@@ -48,23 +49,23 @@ type fakeStore struct {
 }
 
 type fakeRun struct {
-	runs.Claimable
+	reads.Claimable
 	fence    int64
 	workerID string
 	usedUp   bool
 }
 
 func newFakeStore() *fakeStore {
-	return &fakeStore{runs: map[string]*fakeRun{}, subscribers: map[int]func(runs.Notice){}}
+	return &fakeStore{runs: map[string]*fakeRun{}, subscribers: map[int]func(reads.Notice){}}
 }
 
 func nowMs() int64 { return time.Now().UnixMilli() }
 
 // add makes a run claimable without a notice.
-func (s *fakeStore) add(runID, agentID string, claimableAtMs int64) runs.Claimable {
+func (s *fakeStore) add(runID, agentID string, claimableAtMs int64) reads.Claimable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	claimable := runs.Claimable{RunID: runID, SessionID: "session-" + runID, AgentID: agentID, ClaimableAtMs: claimableAtMs}
+	claimable := reads.Claimable{RunID: runID, SessionID: "session-" + runID, AgentID: agentID, ClaimableAtMs: claimableAtMs}
 	s.runs[runID] = &fakeRun{Claimable: claimable}
 	return claimable
 }
@@ -72,12 +73,12 @@ func (s *fakeStore) add(runID, agentID string, claimableAtMs int64) runs.Claimab
 // announce makes a run claimable now and publishes a notice.
 func (s *fakeStore) announce(runID, agentID string) {
 	claimable := s.add(runID, agentID, nowMs())
-	s.publish(runs.Notice{SessionID: claimable.SessionID, Claimable: []runs.Claimable{claimable}})
+	s.publish(reads.Notice{SessionID: claimable.SessionID, Claimable: []reads.Claimable{claimable}})
 }
 
-func (s *fakeStore) publish(notice runs.Notice) {
+func (s *fakeStore) publish(notice reads.Notice) {
 	s.mu.Lock()
-	var subscribers []func(runs.Notice)
+	var subscribers []func(reads.Notice)
 	for _, notify := range s.subscribers {
 		subscribers = append(subscribers, notify)
 	}
@@ -87,7 +88,7 @@ func (s *fakeStore) publish(notice runs.Notice) {
 	}
 }
 
-func (s *fakeStore) Subscribe(notify func(runs.Notice)) func() {
+func (s *fakeStore) Subscribe(notify func(reads.Notice)) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subscribed++
@@ -102,14 +103,16 @@ func (s *fakeStore) Subscribe(notify func(runs.Notice)) func() {
 
 // fakeReader reads the claimable runs in a scope.
 type fakeReader struct {
-	runs.Reader
+	reads.Reader
 	store *fakeStore
-	scope runs.Scope
+	scope reads.Scope
 }
 
-func (s *fakeStore) Within(scope runs.Scope) runs.Reader { return &fakeReader{store: s, scope: scope} }
+func (s *fakeStore) Within(scope reads.Scope) reads.Reader {
+	return &fakeReader{store: s, scope: scope}
+}
 
-func (r *fakeReader) Claimable(_ context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
+func (r *fakeReader) Claimable(_ context.Context, q reads.ClaimableQuery) ([]reads.Claimable, error) {
 	rows, err := r.store.readClaimable(q.AgentIDs, r.scope, q.Limit)
 	if r.store.afterScan != nil {
 		r.store.afterScan()
@@ -117,21 +120,21 @@ func (r *fakeReader) Claimable(_ context.Context, q runs.ClaimableQuery) ([]runs
 	return rows, err
 }
 
-func (s *fakeStore) readClaimable(agentIDs []string, scope runs.Scope, limit int) ([]runs.Claimable, error) {
+func (s *fakeStore) readClaimable(agentIDs []string, scope reads.Scope, limit int) ([]reads.Claimable, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scans = append(s.scans, agentIDs)
 	if s.scanErr != nil {
 		return nil, s.scanErr
 	}
-	var found []runs.Claimable
+	var found []reads.Claimable
 	now := nowMs()
 	for _, run := range s.runs {
 		if run.ClaimableAtMs != 0 && run.ClaimableAtMs <= now && (len(agentIDs) == 0 || slices.Contains(agentIDs, run.AgentID)) && scope.Fits(run.SessionID, run.AgentID) {
 			found = append(found, run.Claimable)
 		}
 	}
-	slices.SortFunc(found, func(a, b runs.Claimable) int {
+	slices.SortFunc(found, func(a, b reads.Claimable) int {
 		return cmp.Or(cmp.Compare(a.ClaimableAtMs, b.ClaimableAtMs), cmp.Compare(a.RunID, b.RunID))
 	})
 	return found[:min(len(found), limit)], nil
@@ -154,24 +157,24 @@ func (s *fakeStore) Do(ctx context.Context, command runs.Command) (runs.Reply, e
 	return reply, err
 }
 
-func (s *fakeStore) decide(command runs.Command) (runs.Reply, runs.Notice, error) {
+func (s *fakeStore) decide(command runs.Command) (runs.Reply, reads.Notice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.doErr != nil {
-		return runs.Reply{}, runs.Notice{}, s.doErr
+		return runs.Reply{}, reads.Notice{}, s.doErr
 	}
 	switch c := command.(type) {
 	case *runs.ClaimRun:
 		run := s.runs[c.RunID]
 		if run == nil {
-			return runs.Reply{}, runs.Notice{}, refusal.UnknownRun(c.RunID)
+			return runs.Reply{}, reads.Notice{}, refusal.UnknownRun(c.RunID)
 		}
 		if run.ClaimableAtMs == 0 || run.ClaimableAtMs > nowMs() || run.usedUp {
 			if run.usedUp {
 				run.ClaimableAtMs = 0
 			}
 			s.refused++
-			return runs.Reply{}, runs.Notice{}, refusal.New(api.CodeRunNotClaimable, "run %s cannot be claimed now", c.RunID)
+			return runs.Reply{}, reads.Notice{}, refusal.New(api.CodeRunNotClaimable, "run %s cannot be claimed now", c.RunID)
 		}
 		run.fence++
 		run.workerID = c.WorkerID
@@ -180,18 +183,18 @@ func (s *fakeStore) decide(command runs.Command) (runs.Reply, runs.Notice, error
 		return runs.Reply{Claim: &api.Claim{
 			Run: api.RunView{RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID}, Attempt: run.fence,
 			Lease: api.ClaimedLease{Fence: model.FenceText(run.fence), WorkerID: c.WorkerID, ExpiresAtMs: run.ClaimableAtMs},
-		}}, runs.Notice{}, nil
+		}}, reads.Notice{}, nil
 	case *runs.Release:
 		run := s.runs[c.RunID]
 		if run == nil || run.fence != c.Fence {
-			return runs.Reply{}, runs.Notice{}, refusal.New(api.CodeLeaseLost, "lease is lost")
+			return runs.Reply{}, reads.Notice{}, refusal.New(api.CodeLeaseLost, "lease is lost")
 		}
 		run.ClaimableAtMs = nowMs()
 		run.workerID = ""
 		s.released = append(s.released, c.RunID)
-		return runs.Reply{}, runs.Notice{SessionID: run.SessionID, Claimable: []runs.Claimable{run.Claimable}}, nil
+		return runs.Reply{}, reads.Notice{SessionID: run.SessionID, Claimable: []reads.Claimable{run.Claimable}}, nil
 	default:
-		return runs.Reply{}, runs.Notice{}, fmt.Errorf("unexpected command %T", command)
+		return runs.Reply{}, reads.Notice{}, fmt.Errorf("unexpected command %T", command)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func TestThousandWaitersGetOneRunEach(t *testing.T) {
@@ -27,7 +27,7 @@ func TestThousandWaitersGetOneRunEach(t *testing.T) {
 			waiters = append(waiters, claim(d, worker("a")))
 		}
 		synctest.Wait()
-		var notice runs.Notice
+		var notice reads.Notice
 		for _, runID := range names("r", 1, 1000) {
 			c := store.add(runID, "a", nowMs())
 			notice.SessionID = c.SessionID

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // wantScan requests a scan of a demand that has not begun yet.
@@ -65,10 +65,10 @@ func byScope(demands []*demand) [][]*demand {
 	return slices.Collect(maps.Values(groups))
 }
 
-func (d *Dispatcher) claimable(ctx context.Context, demands []*demand) ([]runs.Claimable, error) {
+func (d *Dispatcher) claimable(ctx context.Context, demands []*demand) ([]reads.Claimable, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	return d.store.Within(demands[0].scope).Claimable(ctx, runs.ClaimableQuery{AgentIDs: agentsOf(demands), Limit: d.options.ScanLimit})
+	return d.store.Within(demands[0].scope).Claimable(ctx, reads.ClaimableQuery{AgentIDs: agentsOf(demands), Limit: d.options.ScanLimit})
 }
 
 // agentsOf returns the agents of the demands, nil for all agents.
@@ -98,7 +98,7 @@ func (d *Dispatcher) beginScan() []*demand {
 }
 
 // endScan queues and hands out the runs that a query found for some demands.
-func (d *Dispatcher) endScan(demands []*demand, claimable []runs.Claimable) {
+func (d *Dispatcher) endScan(demands []*demand, claimable []reads.Claimable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	truncated := len(claimable) >= d.options.ScanLimit

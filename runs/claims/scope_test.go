@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -16,7 +16,7 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{ScanLimit: 3})
-		scope := runs.Scope{SessionPrefixes: []string{"session-ours"}}
+		scope := reads.Scope{SessionPrefixes: []string{"session-ours"}}
 		// Other scopes have more runs of the same agent than one query returns.
 		for i := range 20 {
 			store.add(string(rune('a'+i))+"theirs", "agent", nowMs()-1000)
@@ -31,14 +31,14 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 		store.announce("theirs", "agent")
 		synctest.Wait()
 		require.False(t, waits.isDone())
-		require.Nil(t, d.Take([]runs.Claimable{store.add("theirs too", "agent", nowMs())})[0])
+		require.Nil(t, d.Take([]reads.Claimable{store.add("theirs too", "agent", nowMs())})[0])
 		store.announce("ours-2", "agent")
 		require.Equal(t, []string{"ours-2"}, waits.runIDs(t))
 		require.Zero(t, store.refused)
 
 		waits = claim(d, bound)
 		synctest.Wait()
-		taken := d.Take([]runs.Claimable{store.add("ours-3", "agent", nowMs())})
+		taken := d.Take([]reads.Claimable{store.add("ours-3", "agent", nowMs())})
 		require.Equal(t, scope, taken[0].Scope, "it is looked at again under the lock")
 		reply, err := store.Do(t.Context(), taken[0])
 		require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 
 		_, err = d.Claim(t.Context(), Request{WorkerID: "w", Scope: scope})
 		require.Equal(t, api.CodeInvalidRequest, refusal.CodeOf(err), "it names its agents")
-		own := claim(d, Request{WorkerID: "w", Scope: runs.Scope{AgentIDs: []string{"other"}}})
+		own := claim(d, Request{WorkerID: "w", Scope: reads.Scope{AgentIDs: []string{"other"}}})
 		require.Empty(t, own.runIDs(t), "the scope names its own runs")
 	})
 }

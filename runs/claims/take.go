@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var _ runs.Claimant = (*Dispatcher)(nil)
@@ -17,7 +18,7 @@ type taking struct {
 }
 
 // Claiming implements runs.Claimant.
-func (d *Dispatcher) Claiming(run runs.Claimable) bool {
+func (d *Dispatcher) Claiming(run reads.Claimable) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, claiming := d.claiming[run.RunID]
@@ -40,7 +41,7 @@ func (d *Dispatcher) Waiting() bool {
 // matching worker has a run, those with room get more, fewest first. So most of a worker's
 // claims continue to wait, for the runs of the next transactions. If no claim waits, busy
 // claimers with room get more.
-func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
+func (d *Dispatcher) Take(claimable []reads.Claimable) []*runs.ClaimRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	claims := make([]*runs.ClaimRun, len(claimable))

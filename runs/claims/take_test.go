@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // A claim that is decided with another caller's decision names who waits for it, and the person whose
@@ -25,7 +26,7 @@ func TestATakenClaimNamesItsPerson(t *testing.T) {
 			claimed <- err
 		}()
 		synctest.Wait()
-		taken := d.Take([]runs.Claimable{store.add("r", "agent", nowMs())})[0]
+		taken := d.Take([]reads.Claimable{store.add("r", "agent", nowMs())})[0]
 		require.Equal(t, "agent:coder", taken.Principal)
 		require.Equal(t, "user:ada", taken.OnBehalfOf)
 		reply, err := store.Do(t.Context(), taken)
@@ -55,11 +56,11 @@ func TestABusyClaimerIsHandedMore(t *testing.T) {
 				p := claim(d, request)
 				synctest.Wait()
 				require.True(t, d.Waiting())
-				taken := d.Take([]runs.Claimable{store.add("handed", "agent", nowMs()), store.add("refused", "agent", nowMs()), store.add("too much", "agent", nowMs())})
+				taken := d.Take([]reads.Claimable{store.add("handed", "agent", nowMs()), store.add("refused", "agent", nowMs()), store.add("too much", "agent", nowMs())})
 				require.Equal(t, "handed", taken[0].RunID)
 				require.Equal(t, "refused", taken[1].RunID)
 				require.Nil(t, taken[2], "it asked for three")
-				require.Nil(t, d.Take([]runs.Claimable{store.add("another's", "other", nowMs())})[0])
+				require.Nil(t, d.Take([]reads.Claimable{store.add("another's", "other", nowMs())})[0])
 
 				if gone {
 					p.cancel()
@@ -100,7 +101,7 @@ func TestOneClaimOfAWorkerIsHandedAll(t *testing.T) {
 		}
 		first, second, other := ask("one"), ask("one"), ask("two")
 		hand := func(runIDs ...string) {
-			var claimable []runs.Claimable
+			var claimable []reads.Claimable
 			for _, runID := range runIDs {
 				claimable = append(claimable, store.add(runID, "agent", nowMs()))
 			}

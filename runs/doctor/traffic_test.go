@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -92,7 +93,7 @@ func parentOf(n int) string {
 
 // waiting is an open clarification in some session, or any run.
 func (g *traffic) waiting() *model.RunRecord {
-	list, err := g.store.Runs(g.ctx, runs.RunQuery{
+	list, err := g.store.Runs(g.ctx, reads.RunQuery{
 		SessionID: g.sessionID(), Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion, Limit: 5,
 	})
 	if err != nil || len(list) == 0 {
@@ -184,7 +185,7 @@ func (g *traffic) command() runs.Command {
 		}
 		return c
 	case 2, 3, 4:
-		if list, err := g.store.Claimable(g.ctx, runs.ClaimableQuery{Limit: 10}); err == nil && len(list) > 0 {
+		if list, err := g.store.Claimable(g.ctx, reads.ClaimableQuery{Limit: 10}); err == nil && len(list) > 0 {
 			runID = list[g.IntN(len(list))].RunID
 		}
 		return &runs.ClaimRun{RunID: runID, WorkerID: g.among([]string{"w", "v"}), MaxAttempts: 2}

@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -18,13 +19,13 @@ const maxQueueBytes = 4 << 20
 // Collector reads the facts for an explanation.
 type Collector struct {
 	// Reader shows only what the context's caller may see.
-	Reader runs.Reader
+	Reader reads.Reader
 	// Whole reads without restriction. Its results are never shown to the caller.
 	Whole runs.ValueReader
 	// NowMs is the deciding clock.
 	NowMs func(ctx context.Context) (int64, error)
 	// Waiting counts the pending claims in this process that match a run.
-	Waiting func(run *runs.Claimable) int
+	Waiting func(run *reads.Claimable) int
 	// Silence returns for how long at least no worker has asked this process for an agent's runs, and whether one
 	// had asked for that agent by name before.
 	Silence func(agentID string) (ms int64, named bool)
@@ -136,7 +137,7 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 	case run.Leased(nowMs) || run.ClaimableAtMs > nowMs:
 	case run.ClaimableAtMs != 0:
 		facts.OtherReplicas = c.Workers != nil && c.Workers.AloneMs() == 0
-		facts.WorkersWaiting = int64(c.Waiting(&runs.Claimable{
+		facts.WorkersWaiting = int64(c.Waiting(&reads.Claimable{
 			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: run.ClaimableAtMs,
 			Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
 		}))
@@ -158,8 +159,8 @@ func (c *Collector) child(ctx context.Context, facts *RunFacts, actor runs.Actor
 	}
 	var below []string
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		open, err := c.Reader.PendingRequests(ctx, runs.RequestQuery{
-			Kind: kind, SessionID: run.SessionID, Below: true, Limit: api.MaxExplainedRequests, Budget: &runs.Budget{MaxBytes: maxQueueBytes},
+		open, err := c.Reader.PendingRequests(ctx, reads.RequestQuery{
+			Kind: kind, SessionID: run.SessionID, Below: true, Limit: api.MaxExplainedRequests, Budget: &reads.Budget{MaxBytes: maxQueueBytes},
 		})
 		if err != nil {
 			return err
@@ -246,8 +247,8 @@ func (c *Collector) queue(ctx context.Context, facts *RunFacts, actor runs.Actor
 	if run.Status != api.StatusQueued {
 		return nil
 	}
-	budget := &runs.Budget{MaxBytes: maxQueueBytes}
-	queued, err := c.Reader.Runs(ctx, runs.RunQuery{SessionID: run.SessionID, Status: api.StatusQueued, Limit: api.MaxQueuedRuns, Budget: budget})
+	budget := &reads.Budget{MaxBytes: maxQueueBytes}
+	queued, err := c.Reader.Runs(ctx, reads.RunQuery{SessionID: run.SessionID, Status: api.StatusQueued, Limit: api.MaxQueuedRuns, Budget: budget})
 	if err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (c *Collector) front(ctx context.Context, record *model.RunRecord, nowMs in
 func (c *Collector) owed(ctx context.Context, facts *RunFacts) error {
 	run := &facts.Record.Run
 	for _, state := range []api.EffectState{api.EffectFailed, api.EffectPending} {
-		effects, err := c.Reader.Effects(ctx, runs.EffectQuery{
+		effects, err := c.Reader.Effects(ctx, reads.EffectQuery{
 			SessionID: run.SessionID, RunID: run.RunID, State: state, Limit: api.MaxExplainedRequests - len(facts.Owed),
 		})
 		if err != nil {

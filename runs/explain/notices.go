@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // maxPending bounds the pending effects of a run that are read.
@@ -31,21 +31,21 @@ func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle st
 	}
 	sent := map[string][]api.ExplainedNotice{}
 	for _, channel := range c.Channels {
-		effects, err := c.Reader.Effects(ctx, runs.EffectQuery{
+		effects, err := c.Reader.Effects(ctx, reads.EffectQuery{
 			SessionID: run.SessionID, RunID: run.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
 		})
 		if err != nil {
 			return nil, err
 		}
 		for i := range effects {
-			notice, err := runs.NoticeOf(&effects[i])
+			notice, err := model.NoticeOf(&effects[i])
 			if err != nil || notice.Withdraws {
 				continue // a withdrawal, or a row that was changed outside of the service; doctor reports it
 			}
 			sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
 		}
 	}
-	pending, err := c.Reader.Effects(ctx, runs.EffectQuery{SessionID: run.SessionID, RunID: run.RunID, State: api.EffectPending, Limit: maxPending})
+	pending, err := c.Reader.Effects(ctx, reads.EffectQuery{SessionID: run.SessionID, RunID: run.RunID, State: api.EffectPending, Limit: maxPending})
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle st
 func (c *Collector) settledNotices(ctx context.Context, request *model.Request) (*Notices, error) {
 	of := &Notices{}
 	for _, channel := range c.Channels {
-		query := runs.EffectQuery{
+		query := reads.EffectQuery{
 			SessionID: request.SessionID, RunID: request.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
-			After: &runs.EffectPosition{CreatedAtMs: request.CreatedAtMs - 1},
+			After: &reads.EffectPosition{CreatedAtMs: request.CreatedAtMs - 1},
 		}
 		effects, err := c.Reader.Effects(ctx, query)
 		if err != nil {
@@ -78,7 +78,7 @@ func (c *Collector) settledNotices(ctx context.Context, request *model.Request) 
 		}
 		var sent []api.ExplainedNotice
 		for i := range effects {
-			notice, err := runs.NoticeOf(&effects[i])
+			notice, err := model.NoticeOf(&effects[i])
 			if err == nil && !notice.Withdraws && notice.RequestHandle == request.Handle && effects[i].State != api.EffectPending {
 				sent = append(sent, explainedNotice(&effects[i], notice))
 			}
@@ -88,7 +88,7 @@ func (c *Collector) settledNotices(ctx context.Context, request *model.Request) 
 		}
 		// The withdrawal was written with the decision. It has the next id behind this one.
 		id := model.WithdrawalEffectID(channel, request.Handle)
-		query.After, query.Limit = &runs.EffectPosition{CreatedAtMs: request.SettledAtMs, EffectID: id[:len(id)-1]}, 1
+		query.After, query.Limit = &reads.EffectPosition{CreatedAtMs: request.SettledAtMs, EffectID: id[:len(id)-1]}, 1
 		if effects, err = c.Reader.Effects(ctx, query); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (c *Collector) settledNotices(ctx context.Context, request *model.Request) 
 	return of, nil
 }
 
-func explainedNotice(effect *model.Effect, notice *runs.PersonNotice) api.ExplainedNotice {
+func explainedNotice(effect *model.Effect, notice *model.PersonNotice) api.ExplainedNotice {
 	e := api.ExplainedNotice{
 		Who: notice.Principal, Channel: notice.Channel, State: api.NoticePending, AtMs: effect.CreatedAtMs,
 		Attempts: effect.Attempts, NextAtMs: effect.DueAtMs, Error: effect.LastError,

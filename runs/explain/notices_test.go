@@ -13,11 +13,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // rows is a store with one settled request and the effects of its run.
 type rows struct {
-	runs.Reader
+	reads.Reader
 	request model.Request
 	effects []model.Effect
 }
@@ -26,7 +27,7 @@ func (r *rows) DecisionByHandle(context.Context, string) (*model.DecidedRequest,
 	return &model.DecidedRequest{PendingRequest: model.PendingRequest{Request: r.request, AgentID: "coder", RunKind: api.KindInput}}, nil
 }
 
-func (r *rows) Effects(_ context.Context, q runs.EffectQuery) (found []model.Effect, _ error) {
+func (r *rows) Effects(_ context.Context, q reads.EffectQuery) (found []model.Effect, _ error) {
 	slices.SortFunc(r.effects, func(a, b model.Effect) int {
 		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.EffectID, b.EffectID))
 	})

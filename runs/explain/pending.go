@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // SilentMs is how long no worker must have asked for an agent's runs before an explanation says so. It is longer
@@ -17,8 +17,8 @@ const SilentMs = 120_000
 
 // Workers tells of workers. Its results are not restricted to the caller's scope.
 type Workers interface {
-	runs.Presence
-	// LeasedRuns is defined by runs.Reader.
+	reads.Presence
+	// LeasedRuns is defined by reads.Reader.
 	LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error)
 }
 
@@ -154,6 +154,6 @@ func mayLackWorker(row *model.PendingRequest) bool {
 
 // awaitsClaim reports whether the run will be claimed from the queue after the decision. A program that only reads
 // the decision never claims its run; one that claimed it when it created it may claim it by its id.
-func awaitsClaim(h runs.Holding, named bool) bool {
+func awaitsClaim(h reads.Holding, named bool) bool {
 	return !h.Attached && (named || h.Claims > 0 && !h.InOneStep)
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // workers is a service where nobody has asked for runs for some time.
 type workers struct {
 	silentMs, aloneMs int64
 	named             bool
-	holding           runs.Holding
+	holding           reads.Holding
 	leased            []model.Run
 	channels          []string
 	// reads counts the reads of rows.
@@ -27,9 +27,9 @@ type workers struct {
 
 func (w *workers) AloneMs() int64 { return w.aloneMs }
 
-func (w *workers) Holdings(_ context.Context, runIDs []string) (map[string]runs.Holding, error) {
+func (w *workers) Holdings(_ context.Context, runIDs []string) (map[string]reads.Holding, error) {
 	w.reads++
-	found := map[string]runs.Holding{}
+	found := map[string]reads.Holding{}
 	for _, runID := range runIDs {
 		found[runID] = w.holding
 	}
@@ -66,7 +66,7 @@ func pending(handle string, change ...func(*model.PendingRequest)) model.Pending
 func TestNoWorker(t *testing.T) {
 	t.Parallel()
 	gone := func() *workers {
-		return &workers{silentMs: 12 * minute, aloneMs: math.MaxInt64, named: true, holding: runs.Holding{Claims: 1}}
+		return &workers{silentMs: 12 * minute, aloneMs: math.MaxInt64, named: true, holding: reads.Holding{Claims: 1}}
 	}
 	w := gone()
 	require.Equal(t, []*api.PendingExplanation{
@@ -76,7 +76,7 @@ func TestNoWorker(t *testing.T) {
 	require.Equal(t, 2, w.reads, "one of the runs and one of the leases, for all rows")
 
 	w = gone()
-	w.named, w.holding = false, runs.Holding{Claims: 1}
+	w.named, w.holding = false, reads.Holding{Claims: 1}
 	require.NotNil(t, w.explain(t, pending("a"))[0], "a worker claimed it, before this process began")
 	w = gone()
 	w.aloneMs = 3 * minute
@@ -92,8 +92,8 @@ func TestNoWorker(t *testing.T) {
 		"its worker is attached":              {func(w *workers) { w.holding.Attached = true }, pending("a")},
 		"a worker of the agent is busy":       {func(w *workers) { w.leased = []model.Run{{AgentID: "other"}, {AgentID: "coder"}} }, pending("a")},
 		"more leases than are read":           {func(w *workers) { w.leased = make([]model.Run, api.MaxLeasesShown+1) }, pending("a")},
-		"a program that only reads it":        {func(w *workers) { w.named, w.holding = false, runs.Holding{} }, pending("a")},
-		"a program that claims its own run":   {func(w *workers) { w.named, w.holding = false, runs.Holding{Claims: 1, InOneStep: true} }, pending("a")},
+		"a program that only reads it":        {func(w *workers) { w.named, w.holding = false, reads.Holding{} }, pending("a")},
+		"a program that claims its own run":   {func(w *workers) { w.named, w.holding = false, reads.Holding{Claims: 1, InOneStep: true} }, pending("a")},
 		"the run is over":                     {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.Request.Outcome = api.OutcomeAllowed })},
 		"a call, whose caller waits for it":   {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.RunKind = api.KindCall })},
 		"a question of a child session":       {func(*workers) {}, pending("a", func(p *model.PendingRequest) { p.RunKind = api.KindParentClarification })},

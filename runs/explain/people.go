@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -43,7 +44,7 @@ func (c *Collector) people(ctx context.Context, run *model.Run, request *model.R
 	}
 	people.More, people.Strangers = c.known.more, c.Directory.Strangers()
 	for _, decider := range c.known.identities {
-		scope := runs.ScopeOf(decider)
+		scope := reads.ScopeOf(decider)
 		if scope.FitsRun(run) && check(decider, runs.Actor{Name: decider.Principal}) == nil {
 			people.May = append(people.May, decider.Principal)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -36,8 +37,8 @@ var errNoReview = errors.New("no review hook is configured to show the approval 
 // EffectsStore is the part of a runs.Store that the effects loop uses.
 type EffectsStore interface {
 	runs.Door
-	DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error)
-	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+	DueEffects(ctx context.Context, limit int) ([]reads.DueEffect, error)
+	Subscribe(notify func(reads.Notice)) (unsubscribe func())
 }
 
 // EffectsOptions configure an [Effects]. Zero members have defaults.
@@ -68,9 +69,9 @@ type EffectsOptions struct {
 type Effects struct {
 	store   EffectsStore
 	options EffectsOptions
-	backoff backoff[runs.DueEffect]
+	backoff backoff[reads.DueEffect]
 	// slow has effects that take long, for example in locked sessions.
-	slow stragglers[runs.DueEffect]
+	slow stragglers[reads.DueEffect]
 	// started is the earliest time at which workers could reach the service.
 	started time.Time
 }
@@ -101,7 +102,7 @@ func (e *Effects) Run(ctx context.Context) error {
 	defer e.slow.wait()
 	var group errgroup.Group
 	for _, share := range e.shares() {
-		r := runner{name: "effects", logger: e.options.Logger, store: e.store, wakes: func(notice runs.Notice) bool {
+		r := runner{name: "effects", logger: e.options.Logger, store: e.store, wakes: func(notice reads.Notice) bool {
 			return slices.ContainsFunc(notice.Owed, share.mine)
 		}}
 		r.pass = func(ctx context.Context) (outcome, error) {
@@ -125,7 +126,7 @@ func (e *Effects) Run(ctx context.Context) error {
 
 // share is a part of the effects with its own passes.
 type share struct {
-	mine func(runs.DueEffect) bool
+	mine func(reads.DueEffect) bool
 	// outside: a hook performs them, with this concurrency of its own.
 	outside bool
 }
@@ -134,18 +135,18 @@ type share struct {
 // hangs must not delay effects between sessions.
 func (e *Effects) shares() []share {
 	if e.options.Review == nil {
-		return []share{{mine: func(due runs.DueEffect) bool { return carriedOut(due) != model.CarriedOutDelivered }}}
+		return []share{{mine: func(due reads.DueEffect) bool { return carriedOut(due) != model.CarriedOutDelivered }}}
 	}
 	return []share{
-		{mine: func(due runs.DueEffect) bool {
+		{mine: func(due reads.DueEffect) bool {
 			where := carriedOut(due)
 			return where != model.CarriedOutOutside && where != model.CarriedOutDelivered
 		}},
-		{mine: func(due runs.DueEffect) bool { return carriedOut(due) == model.CarriedOutOutside }, outside: true},
+		{mine: func(due reads.DueEffect) bool { return carriedOut(due) == model.CarriedOutOutside }, outside: true},
 	}
 }
 
-func carriedOut(due runs.DueEffect) model.CarriedOut {
+func carriedOut(due reads.DueEffect) model.CarriedOut {
 	return model.CarriedOutWhere(model.EffectKindOf(due.EffectID))
 }
 
@@ -156,7 +157,7 @@ func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
 	var firstErr error
 	for _, share := range e.shares() {
-		done, failure, err := e.pass(ctx, share, nil, forEach[runs.DueEffect])
+		done, failure, err := e.pass(ctx, share, nil, forEach[reads.DueEffect])
 		result.Done += done.Done
 		result.Failed += done.Failed
 		firstErr = cmp.Or(firstErr, err, failure)
@@ -165,26 +166,26 @@ func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 }
 
 // each performs effects concurrently. It may return while some continue.
-type each func(ctx context.Context, concurrency int, due []runs.DueEffect, do func(context.Context, runs.DueEffect) error) tally
+type each func(ctx context.Context, concurrency int, due []reads.DueEffect, do func(context.Context, reads.DueEffect) error) tally
 
 // pass is RunOnce for the effects of one share, without the delayed ones. It returns the first
 // failure of the door for an effect, and the error that ended the pass, if any.
-func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]bool, each each) (result EffectsResult, failure, err error) {
+func (e *Effects) pass(ctx context.Context, of share, paused map[reads.DueEffect]bool, each each) (result EffectsResult, failure, err error) {
 	var done, failed atomic.Int64
 	defer func() { result = EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }()
 	tried := maps.Clone(paused)
 	if tried == nil {
-		tried = map[runs.DueEffect]bool{}
+		tried = map[reads.DueEffect]bool{}
 	}
 	if of.outside {
-		each = forEach[runs.DueEffect]
+		each = forEach[reads.DueEffect]
 	}
 	for limit := e.options.Batch; ; {
 		due, err := e.store.DueEffects(ctx, limit)
 		if err != nil {
 			return result, failure, fmt.Errorf("find due effects: %w", err)
 		}
-		untried := slices.DeleteFunc(slices.Clone(due), func(effect runs.DueEffect) bool { return !of.mine(effect) || tried[effect] })
+		untried := slices.DeleteFunc(slices.Clone(due), func(effect reads.DueEffect) bool { return !of.mine(effect) || tried[effect] })
 		for _, effect := range untried {
 			tried[effect] = true
 		}
@@ -195,7 +196,7 @@ func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]
 			limit *= 2 // untried effects may come after failed ones and other shares
 			continue
 		}
-		ended := each(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
+		ended := each(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect reads.DueEffect) error {
 			how, err := e.carryOut(ctx, effect)
 			if err != nil {
 				failed.Add(1)
@@ -234,7 +235,7 @@ const (
 // carryOut claims an effect, performs it, and records the result. An error comes from the door
 // and says nothing about the effect. Its lease then lapses, unless the failure could be
 // recorded.
-func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutcome, error) {
+func (e *Effects) carryOut(ctx context.Context, due reads.DueEffect) (effectOutcome, error) {
 	claimed, err := e.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
 	if err != nil || claimed.Effect == nil {
 		return effectSkipped, err

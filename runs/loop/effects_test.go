@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -31,11 +32,11 @@ type memory struct {
 	failing map[string]error
 	done    []string // types of the decided commands
 	asked   int      // queries for due effects
-	notify  map[int]func(runs.Notice)
+	notify  map[int]func(reads.Notice)
 }
 
 func newMemory() *memory {
-	return &memory{sessions: map[string]*runs.State{}, failing: map[string]error{}, notify: map[int]func(runs.Notice){}}
+	return &memory{sessions: map[string]*runs.State{}, failing: map[string]error{}, notify: map[int]func(reads.Notice){}}
 }
 
 func (m *memory) newID(prefix string) string {
@@ -70,34 +71,34 @@ func (m *memory) Do(ctx context.Context, command runs.Command) (runs.Reply, erro
 	change, reply, err := runs.Decide(state, command, nowMs())
 	state.Apply(change)
 	m.done = append(m.done, kind)
-	var owed []runs.DueEffect
+	var owed []reads.DueEffect
 	for _, effect := range slices.Concat(change.NewEffects, change.UpdatedEffects) {
 		if effect.DueAtMs != 0 && effect.DueAtMs <= nowMs() {
-			owed = append(owed, runs.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
+			owed = append(owed, reads.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
 		}
 	}
 	for _, notify := range m.notify {
-		notify(runs.Notice{SessionID: state.SessionID, Owed: owed})
+		notify(reads.Notice{SessionID: state.SessionID, Owed: owed})
 	}
 	return reply, err
 }
 
-func (m *memory) DueEffects(_ context.Context, limit int) ([]runs.DueEffect, error) {
+func (m *memory) DueEffects(_ context.Context, limit int) ([]reads.DueEffect, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
-	var due []runs.DueEffect
+	var due []reads.DueEffect
 	for _, state := range m.sessions {
 		for _, effect := range state.Effects {
 			if effect.DueAtMs != 0 && effect.DueAtMs <= nowMs() && len(due) < limit {
-				due = append(due, runs.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
+				due = append(due, reads.DueEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
 			}
 		}
 	}
 	return due, m.failing["due"]
 }
 
-func (m *memory) Subscribe(notify func(runs.Notice)) func() {
+func (m *memory) Subscribe(notify func(reads.Notice)) func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sequence++

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -36,9 +37,9 @@ const (
 // ExpiryStore is the part of a runs.Store that the expiry loop uses.
 type ExpiryStore interface {
 	runs.Door
-	Due(ctx context.Context, limit int) ([]runs.DueRun, error)
+	Due(ctx context.Context, limit int) ([]reads.DueRun, error)
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
-	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+	Subscribe(notify func(reads.Notice)) (unsubscribe func())
 }
 
 // ExpiryOptions configure an [Expiry]. Zero members have defaults.
@@ -61,7 +62,7 @@ type Expiry struct {
 	options ExpiryOptions
 	backoff backoff[string] // by run id
 	// slow has runs that take long, for example in locked sessions.
-	slow stragglers[runs.DueRun]
+	slow stragglers[reads.DueRun]
 }
 
 // ExpiryResult is the result of a pass.
@@ -94,7 +95,7 @@ func (e *Expiry) Run(ctx context.Context) error {
 	defer e.slow.wait()
 	r := runner{
 		name: "expiry", logger: e.options.Logger, store: e.store, shortest: expiryShortestSleep,
-		wakes: func(runs.Notice) bool { return true },
+		wakes: func(reads.Notice) bool { return true },
 	}
 	r.pass = func(ctx context.Context) (outcome, error) {
 		paused := e.backoff.active()
@@ -174,14 +175,14 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 
 // untried returns due runs that were not tried. The failed ones are still due and come first in
 // the store's order, perhaps with several requests each; the query reads past them.
-func (e *Expiry) untried(ctx context.Context, tried map[string]bool, failed int) ([]runs.DueRun, error) {
+func (e *Expiry) untried(ctx context.Context, tried map[string]bool, failed int) ([]reads.DueRun, error) {
 	seen := -1
 	for limit := e.options.Batch + failed; ; limit *= 2 {
 		due, err := e.store.Due(ctx, limit)
 		if err != nil {
 			return nil, fmt.Errorf("find due runs: %w", err)
 		}
-		untried := slices.DeleteFunc(slices.Clone(due), func(run runs.DueRun) bool { return tried[run.RunID] })
+		untried := slices.DeleteFunc(slices.Clone(due), func(run reads.DueRun) bool { return tried[run.RunID] })
 		if len(untried) > 0 || failed == 0 || len(due) == seen {
 			return untried, nil
 		}
@@ -191,7 +192,7 @@ func (e *Expiry) untried(ctx context.Context, tried map[string]bool, failed int)
 
 // part picks a random part of many due runs. Several replicas find the same runs, and would
 // otherwise each send all of them.
-func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
+func (e *Expiry) part(due []reads.DueRun) []reads.DueRun {
 	size := max(e.options.Batch/partsOfBatch, 1)
 	if len(due) <= size {
 		return due
@@ -202,8 +203,8 @@ func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
 
 // expire sends each run through the door. A deleted run is not a failure. A run that was not
 // tried because the store was closed counts as failed.
-func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) tally {
-	return e.slow.each(ctx, e.options.Concurrency, due, func(ctx context.Context, run runs.DueRun) error {
+func (e *Expiry) expire(ctx context.Context, due []reads.DueRun) tally {
+	return e.slow.each(ctx, e.options.Concurrency, due, func(ctx context.Context, run reads.DueRun) error {
 		_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
 		if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound {
 			e.backoff.succeeded(run.RunID)

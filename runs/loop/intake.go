@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // Defaults of [IntakeOptions].
@@ -36,7 +37,7 @@ const (
 // IntakeOptions configure an [Intake]. Zero members except Create have defaults.
 type IntakeOptions struct {
 	// Create creates a run through the door, with an idempotency key. It returns an error that
-	// wraps [runs.ErrNotNow], or a [refusal.Error] that a retry would not change, or another error.
+	// wraps [upkeep.ErrNotNow], or a [refusal.Error] that a retry would not change, or another error.
 	Create func(ctx context.Context, key string, body api.JSON) error
 	// Interval is the pause after a pass that found few rows. A transaction of another program
 	// wakes nobody, so it bounds how long its runs wait.
@@ -51,7 +52,7 @@ type IntakeOptions struct {
 // dies before a row is deleted, a replica sends the same command with the same key, which changes
 // nothing.
 type Intake struct {
-	rows    runs.Intake
+	rows    upkeep.Intake
 	options IntakeOptions
 }
 
@@ -65,7 +66,7 @@ type IntakeResult struct {
 }
 
 // NewIntake returns an intake loop that has not started.
-func NewIntake(rows runs.Intake, options IntakeOptions) *Intake {
+func NewIntake(rows upkeep.Intake, options IntakeOptions) *Intake {
 	options.Interval = cmp.Or(options.Interval, DefaultIntakeInterval)
 	options.Batch = cmp.Or(options.Batch, DefaultIntakeBatch)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
@@ -102,7 +103,7 @@ func (i *Intake) RunOnce(ctx context.Context) (IntakeResult, error) {
 	var mu sync.Mutex
 	result := IntakeResult{more: len(rows) == i.options.Batch}
 	var created []string
-	ended := forEach(ctx, intakeConcurrency, bySession(rows), func(ctx context.Context, ofOne []runs.IntakeRow) error {
+	ended := forEach(ctx, intakeConcurrency, bySession(rows), func(ctx context.Context, ofOne []upkeep.IntakeRow) error {
 		for _, row := range ofOne {
 			exists, refused, err := i.createOne(ctx, &row)
 			mu.Lock()
@@ -138,7 +139,7 @@ func (i *Intake) RunOnce(ctx context.Context) (IntakeResult, error) {
 }
 
 // bySession groups rows by session, in order. Rows without a session have a group of their own.
-func bySession(rows []runs.IntakeRow) (groups [][]runs.IntakeRow) {
+func bySession(rows []upkeep.IntakeRow) (groups [][]upkeep.IntakeRow) {
 	at := map[string]int{}
 	for _, row := range rows {
 		place, known := at[row.SessionID]
@@ -153,7 +154,7 @@ func bySession(rows []runs.IntakeRow) (groups [][]runs.IntakeRow) {
 
 // createOne creates the run of a row, or records why it does not exist. The error means that the
 // result could not be recorded, or that the service cannot decide now.
-func (i *Intake) createOne(ctx context.Context, row *runs.IntakeRow) (exists, refused bool, err error) {
+func (i *Intake) createOne(ctx context.Context, row *upkeep.IntakeRow) (exists, refused bool, err error) {
 	body, err := i.rows.Body(ctx, row.IntakeID)
 	if err != nil {
 		return false, false, err
@@ -169,7 +170,7 @@ func (i *Intake) createOne(ctx context.Context, row *runs.IntakeRow) (exists, re
 	switch {
 	case ctx.Err() != nil, errors.Is(failure, context.DeadlineExceeded), errors.Is(failure, runs.ErrClosed), errors.Is(failure, runs.ErrUnavailable):
 		return false, false, failure
-	case row.Attempts >= maxIntakeAttempts, refusal.CodeOf(failure) != "" && !errors.Is(failure, runs.ErrNotNow):
+	case row.Attempts >= maxIntakeAttempts, refusal.CodeOf(failure) != "" && !errors.Is(failure, upkeep.ErrNotNow):
 		i.options.Logger.LogAttrs(ctx, slog.LevelError, "a run of another program's transaction was refused",
 			slog.String("intake_id", row.IntakeID), slog.String("run_id", row.RunID), slog.String("error", reason))
 		return false, true, i.rows.Refuse(ctx, row.IntakeID, reason)
@@ -179,7 +180,7 @@ func (i *Intake) createOne(ctx context.Context, row *runs.IntakeRow) (exists, re
 }
 
 // tryCreate makes one attempt; a panic becomes an error.
-func (i *Intake) tryCreate(ctx context.Context, row *runs.IntakeRow, body api.JSON) (err error) {
+func (i *Intake) tryCreate(ctx context.Context, row *upkeep.IntakeRow, body api.JSON) (err error) {
 	defer panics.Recover(i.options.Logger, fmt.Sprintf("intake row %s", row.IntakeID), &err)
 	ctx, cancel := context.WithTimeout(ctx, intakeRowTimeout)
 	defer cancel()

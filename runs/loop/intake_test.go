@@ -14,13 +14,14 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // rows is an intake in memory. Its methods say what became of each row.
 type rows struct {
-	runs.Intake
+	upkeep.Intake
 	mu     sync.Mutex
-	due    []runs.IntakeRow
+	due    []upkeep.IntakeRow
 	became map[string]string
 	finish error
 }
@@ -32,7 +33,7 @@ func (r *rows) record(id, what string) error {
 	return nil
 }
 
-func (r *rows) Take(_ context.Context, limit int, leaseMs int64) ([]runs.IntakeRow, error) {
+func (r *rows) Take(_ context.Context, limit int, leaseMs int64) ([]upkeep.IntakeRow, error) {
 	taken := r.due[:min(limit, len(r.due))]
 	r.due = r.due[len(taken):]
 	return taken, nil
@@ -73,8 +74,8 @@ func passOver(t *testing.T, r *rows, create func(id string) error) (IntakeResult
 
 func TestWhatBecomesOfAnIntakeRow(t *testing.T) {
 	t.Parallel()
-	later := fmt.Errorf("%w: %w", runs.ErrNotNow, refusal.New(api.CodeQueueFull, "it is full"))
-	r := &rows{due: []runs.IntakeRow{
+	later := fmt.Errorf("%w: %w", upkeep.ErrNotNow, refusal.New(api.CodeQueueFull, "it is full"))
+	r := &rows{due: []upkeep.IntakeRow{
 		{IntakeID: "good", Attempts: 1},
 		{IntakeID: "deleted", Attempts: 1},
 		{IntakeID: "ended", Attempts: 1},
@@ -113,7 +114,7 @@ func TestWhatBecomesOfAnIntakeRow(t *testing.T) {
 func TestAnOutageRefusesNoRow(t *testing.T) {
 	t.Parallel()
 	pass := func(failure error) (*rows, IntakeResult, error) {
-		r := &rows{due: []runs.IntakeRow{
+		r := &rows{due: []upkeep.IntakeRow{
 			{IntakeID: "a", SessionID: "s", Attempts: 20}, {IntakeID: "b", SessionID: "s"}, {IntakeID: "c", SessionID: "other"},
 		}}
 		result, err := passOver(t, r, func(id string) error {
@@ -142,7 +143,7 @@ func TestRunsOfASessionAreCreatedInOrder(t *testing.T) {
 	t.Parallel()
 	r := &rows{}
 	for n := range 10 {
-		r.due = append(r.due, runs.IntakeRow{IntakeID: fmt.Sprint(n), SessionID: "s", Attempts: 1})
+		r.due = append(r.due, upkeep.IntakeRow{IntakeID: fmt.Sprint(n), SessionID: "s", Attempts: 1})
 	}
 	var mu sync.Mutex
 	var created []string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -77,7 +78,7 @@ type dueStore struct {
 	asked    int // queries for the next deadline
 	inside   int
 	mostIn   int
-	notify   func(runs.Notice)
+	notify   func(reads.Notice)
 }
 
 func newDueStore() *dueStore {
@@ -90,7 +91,7 @@ func (s *dueStore) set(change func()) {
 	change()
 }
 
-func (s *dueStore) Subscribe(notify func(runs.Notice)) func() {
+func (s *dueStore) Subscribe(notify func(reads.Notice)) func() {
 	s.set(func() { s.notify = notify })
 	return func() { s.set(func() { s.notify = nil }) }
 }
@@ -108,19 +109,19 @@ func (s *dueStore) NextDueAtMs(context.Context) (int64, int64, error) {
 	return next, nowMs() + s.clockAheadMs, nil
 }
 
-func (s *dueStore) Due(_ context.Context, limit int) ([]runs.DueRun, error) {
+func (s *dueStore) Due(_ context.Context, limit int) ([]reads.DueRun, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failing["due"]; err != nil {
 		return nil, err
 	}
-	var due []runs.DueRun
+	var due []reads.DueRun
 	for runID, at := range s.dueAtMs {
 		if at <= nowMs()+s.clockAheadMs {
-			due = append(due, runs.DueRun{RunID: runID, SessionID: "s-" + runID})
+			due = append(due, reads.DueRun{RunID: runID, SessionID: "s-" + runID})
 		}
 	}
-	slices.SortFunc(due, func(a, b runs.DueRun) int { return strings.Compare(a.RunID, b.RunID) })
+	slices.SortFunc(due, func(a, b reads.DueRun) int { return strings.Compare(a.RunID, b.RunID) })
 	return due[:min(len(due), limit)], nil
 }
 
@@ -267,7 +268,7 @@ func TestCommitWakesTheExpiryLoop(t *testing.T) {
 		<-time.After(200 * time.Millisecond)
 		begin := nowMs()
 		store.set(func() { store.dueAtMs["short"] = begin + 50 })
-		store.notify(runs.Notice{SessionID: "s"})
+		store.notify(reads.Notice{SessionID: "s"})
 		<-time.After(100 * time.Millisecond)
 		synctest.Wait()
 		require.Equal(t, begin+50, store.expireAt["short"])
@@ -275,7 +276,7 @@ func TestCommitWakesTheExpiryLoop(t *testing.T) {
 		synctest.Wait()
 		before := store.asked
 		for range 1000 { // a busy second costs a handful of queries
-			store.notify(runs.Notice{SessionID: "s"})
+			store.notify(reads.Notice{SessionID: "s"})
 			<-time.After(time.Millisecond)
 		}
 		synctest.Wait()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // Defaults of [RetentionOptions].
@@ -33,11 +35,11 @@ const (
 // RetentionStore is the part of a runs.Store that the retention loop uses.
 type RetentionStore interface {
 	runs.Door
-	WedgedSessions(ctx context.Context, after string, limit int) (wedged []runs.DueRun, next string, err error)
+	WedgedSessions(ctx context.Context, after string, limit int) (wedged []reads.DueRun, next string, err error)
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
 	SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error)
-	FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error)
-	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error)
+	FinishedRuns(ctx context.Context, beforeMs int64, after upkeep.FinishedRun, limit int) ([]upkeep.FinishedRun, error)
+	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (upkeep.Trimmed, error)
 	NowMs(ctx context.Context) (int64, error)
 }
 
@@ -66,7 +68,7 @@ type Retention struct {
 	options RetentionOptions
 	// after is the finished run at which the search of the last pass ended. So runs that must
 	// stay are skipped once per round, not in each pass.
-	after runs.FinishedRun
+	after upkeep.FinishedRun
 	// looked is the last session checked for a wedged slot.
 	looked string
 }
@@ -204,7 +206,7 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 			}
 			seen[run.SessionID] = true
 			for more := true; more && trims < maxTrims; trims++ {
-				var trimmed runs.Trimmed
+				var trimmed upkeep.Trimmed
 				err := doItem(ctx, run.SessionID, func(ctx context.Context, sessionID string) (err error) {
 					trimmed, err = r.store.TrimSession(ctx, sessionID, beforeMs, r.options.Batch)
 					return err
@@ -220,7 +222,7 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 			}
 		}
 		if len(found) < finishedPage {
-			r.after = runs.FinishedRun{}
+			r.after = upkeep.FinishedRun{}
 			return nil
 		}
 		r.after = found[len(found)-1]
@@ -230,7 +232,7 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 	return nil
 }
 
-func (r *RetentionResult) add(trimmed runs.Trimmed) {
+func (r *RetentionResult) add(trimmed upkeep.Trimmed) {
 	r.Runs += trimmed.Runs
 	r.Events += trimmed.Events
 	if trimmed.Session {

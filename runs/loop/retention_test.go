@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // recordStore holds the creation times of idempotency records.
 type recordStore struct {
-	wedged  []runs.DueRun
+	wedged  []reads.DueRun
 	mended  []string
 	mu      sync.Mutex
 	madeAt  []int64

@@ -13,13 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // finishedStore holds finished runs, each with some events and its own session.
 type finishedStore struct {
 	recordStore
 	events  map[string]int
-	over    []runs.FinishedRun
+	over    []upkeep.FinishedRun
 	blocked map[string]error // nil: it must stay
 	trims   int
 }
@@ -29,16 +31,16 @@ func (s *finishedStore) finish(id string, age time.Duration, events int) {
 		s.events, s.blocked = map[string]int{}, map[string]error{}
 	}
 	s.events[id] = events
-	s.over = append(s.over, runs.FinishedRun{FinishedAtMs: nowMs() - age.Milliseconds(), RunID: id, SessionID: id})
+	s.over = append(s.over, upkeep.FinishedRun{FinishedAtMs: nowMs() - age.Milliseconds(), RunID: id, SessionID: id})
 	slices.SortFunc(s.over, compareFinished)
 }
 
-func compareFinished(a, b runs.FinishedRun) int {
+func compareFinished(a, b upkeep.FinishedRun) int {
 	return cmp.Or(cmp.Compare(a.FinishedAtMs, b.FinishedAtMs), cmp.Compare(a.RunID, b.RunID))
 }
 
-func (s *finishedStore) FinishedRuns(_ context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error) {
-	var found []runs.FinishedRun
+func (s *finishedStore) FinishedRuns(_ context.Context, beforeMs int64, after upkeep.FinishedRun, limit int) ([]upkeep.FinishedRun, error) {
+	var found []upkeep.FinishedRun
 	for _, run := range s.over {
 		if run.FinishedAtMs < beforeMs && compareFinished(run, after) > 0 && len(found) < limit {
 			found = append(found, run)
@@ -47,21 +49,21 @@ func (s *finishedStore) FinishedRuns(_ context.Context, beforeMs int64, after ru
 	return found, nil
 }
 
-func (s *finishedStore) TrimSession(_ context.Context, sessionID string, _ int64, limit int) (runs.Trimmed, error) {
+func (s *finishedStore) TrimSession(_ context.Context, sessionID string, _ int64, limit int) (upkeep.Trimmed, error) {
 	s.trims++
 	if err, there := s.blocked[sessionID]; there {
-		return runs.Trimmed{}, err
+		return upkeep.Trimmed{}, err
 	}
-	trimmed := runs.Trimmed{Events: min(limit, s.events[sessionID])}
+	trimmed := upkeep.Trimmed{Events: min(limit, s.events[sessionID])}
 	s.events[sessionID] -= trimmed.Events
 	if trimmed.More = trimmed.Events == limit; s.events[sessionID] == 0 {
 		trimmed.Runs, trimmed.Session = 1, true
-		s.over = slices.DeleteFunc(s.over, func(run runs.FinishedRun) bool { return run.SessionID == sessionID })
+		s.over = slices.DeleteFunc(s.over, func(run upkeep.FinishedRun) bool { return run.SessionID == sessionID })
 	}
 	return trimmed, nil
 }
 
-func (s *recordStore) WedgedSessions(_ context.Context, after string, _ int) ([]runs.DueRun, string, error) {
+func (s *recordStore) WedgedSessions(_ context.Context, after string, _ int) ([]reads.DueRun, string, error) {
 	if len(s.wedged) == 0 || after != "" {
 		return nil, "", nil
 	}
@@ -79,7 +81,7 @@ func (s *recordStore) Do(_ context.Context, command runs.Command) (runs.Reply, e
 
 func TestASlotThatAFinishedRunHoldsIsFreed(t *testing.T) {
 	t.Parallel()
-	store := &recordStore{wedged: []runs.DueRun{{SessionID: "a", RunID: "over"}, {SessionID: "fails", RunID: "over"}, {SessionID: "z", RunID: "over"}}}
+	store := &recordStore{wedged: []reads.DueRun{{SessionID: "a", RunID: "over"}, {SessionID: "fails", RunID: "over"}, {SessionID: "z", RunID: "over"}}}
 	retention := NewRetention(store, RetentionOptions{Logger: slog.New(slog.DiscardHandler)})
 	result, err := retention.RunOnce(t.Context())
 	require.NoError(t, err)
@@ -95,11 +97,11 @@ func TestASlotThatAFinishedRunHoldsIsFreed(t *testing.T) {
 
 func (s *recordStore) SweepRules(context.Context, int64, int) (int, error) { return 0, nil }
 
-func (s *recordStore) FinishedRuns(context.Context, int64, runs.FinishedRun, int) ([]runs.FinishedRun, error) {
+func (s *recordStore) FinishedRuns(context.Context, int64, upkeep.FinishedRun, int) ([]upkeep.FinishedRun, error) {
 	panic("runs are kept")
 }
 
-func (s *recordStore) TrimSession(context.Context, string, int64, int) (runs.Trimmed, error) {
+func (s *recordStore) TrimSession(context.Context, string, int64, int) (upkeep.Trimmed, error) {
 	panic("runs are kept")
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/internal/panics"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // The delay after a failed pass doubles with each failure in a row, from the first to the last.
@@ -40,7 +41,7 @@ type outcome struct {
 
 // subscriber is the part of a runs.Store for loops that commits wake.
 type subscriber interface {
-	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+	Subscribe(notify func(reads.Notice)) (unsubscribe func())
 }
 
 // runner makes the passes of one loop.
@@ -51,7 +52,7 @@ type runner struct {
 	// wakes says which commits of the store end a sleep early; nil for none. A sleep of shortest
 	// is never cut short, because a busy service commits all the time.
 	store    subscriber
-	wakes    func(runs.Notice) bool
+	wakes    func(reads.Notice) bool
 	shortest time.Duration
 }
 
@@ -60,7 +61,7 @@ type runner struct {
 func (r *runner) run(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
 	if r.wakes != nil {
-		defer r.store.Subscribe(func(notice runs.Notice) {
+		defer r.store.Subscribe(func(notice reads.Notice) {
 			if r.wakes(notice) {
 				select {
 				case wake <- struct{}{}:

@@ -13,7 +13,7 @@ import (
 	"hash/maphash"
 	"sync"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // shardCount is the number of locks that sessions are spread over, to reduce contention between
@@ -45,7 +45,7 @@ func NewHub() *Hub {
 // Publish signals every watch of the notice's session. A notice without a session means that
 // hints may have been lost, and signals all watches. Publish never blocks, so the commit path
 // may call it. It fits runs.Store.Subscribe.
-func (h *Hub) Publish(notice runs.Notice) {
+func (h *Hub) Publish(notice reads.Notice) {
 	if notice.SessionID != "" {
 		s := h.shard(notice.SessionID)
 		s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,16 +46,16 @@ func TestPublishSignalsTheWatchesOfItsSession(t *testing.T) {
 	hub := NewHub()
 	one, two, other := hub.Session("a"), hub.Session("a"), hub.Session("b")
 
-	hub.Publish(runs.Notice{SessionID: "a"})
-	hub.Publish(runs.Notice{SessionID: "a"})
+	hub.Publish(reads.Notice{SessionID: "a"})
+	hub.Publish(reads.Notice{SessionID: "a"})
 	require.Equal(t, 1, signals(one), "signals coalesce")
 	require.Equal(t, 1, signals(two))
 	require.Equal(t, 0, signals(other))
 
-	hub.Publish(runs.Notice{SessionID: "a"})
+	hub.Publish(reads.Notice{SessionID: "a"})
 	require.Equal(t, 1, signals(one), "a notice after the last signal was taken makes a new one")
 
-	hub.Publish(runs.Notice{SessionID: "nobody waits here"})
+	hub.Publish(reads.Notice{SessionID: "nobody waits here"})
 	require.Equal(t, 0, signals(other))
 }
 
@@ -66,7 +66,7 @@ func TestNoticeWithoutSessionSignalsEverybody(t *testing.T) {
 	for i := range 200 {
 		watches = append(watches, hub.Session(strconv.Itoa(i)))
 	}
-	hub.Publish(runs.Notice{})
+	hub.Publish(reads.Notice{})
 	for _, w := range watches {
 		require.Equal(t, 1, signals(w))
 	}
@@ -79,13 +79,13 @@ func TestCloseEndsSignalsAndFreesMemory(t *testing.T) {
 
 	first.Close()
 	first.Close()
-	hub.Publish(runs.Notice{SessionID: "a"})
+	hub.Publish(reads.Notice{SessionID: "a"})
 	require.Equal(t, 0, signals(first))
 	require.Equal(t, 1, signals(middle))
 	require.Equal(t, 1, signals(last))
 
 	last.Close()
-	hub.Publish(runs.Notice{SessionID: "a"})
+	hub.Publish(reads.Notice{SessionID: "a"})
 	require.Equal(t, 1, signals(middle))
 
 	middle.Close()
@@ -132,7 +132,7 @@ func TestNothingIsMissedUnderConcurrency(t *testing.T) {
 				mu.Lock()
 				seq[session]++
 				mu.Unlock()
-				hub.Publish(runs.Notice{SessionID: session})
+				hub.Publish(reads.Notice{SessionID: session})
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestUntil(t *testing.T) {
 		{
 			name:       "a signal makes it look again",
 			actAfter:   3 * time.Second,
-			act:        func(hub *Hub, _ context.CancelCauseFunc) { hub.Publish(runs.Notice{SessionID: "s"}) },
+			act:        func(hub *Hub, _ context.CancelCauseFunc) { hub.Publish(reads.Notice{SessionID: "s"}) },
 			check:      func(_ context.Context, call int, _ time.Duration) (bool, error) { return call == 2, nil },
 			wantCalls:  2,
 			wantWaited: 3 * time.Second,
@@ -256,7 +256,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
-			hub.Publish(runs.Notice{SessionID: strconv.Itoa(i % 1000)})
+			hub.Publish(reads.Notice{SessionID: strconv.Itoa(i % 1000)})
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/lanes"
 )
@@ -258,7 +259,7 @@ func (d *Door) panicked(cause any) {
 func (d *Door) anotherDatabase() {
 	d.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
 	// Earlier notices may describe commits that the database has lost.
-	d.options.Announce(runs.Notice{})
+	d.options.Announce(reads.Notice{})
 	d.lookForLost()
 }
 

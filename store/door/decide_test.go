@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/door"
 )
@@ -33,7 +34,7 @@ func (r *lateReader) Run(_ context.Context, runID string) (*model.RunRecord, err
 	return record, nil
 }
 
-func (*lateReader) PendingRequests(context.Context, runs.RequestQuery) ([]model.PendingRequest, error) {
+func (*lateReader) PendingRequests(context.Context, reads.RequestQuery) ([]model.PendingRequest, error) {
 	return nil, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // decision is the outcome of a call, held until the transaction is durable.
@@ -99,12 +100,12 @@ func (s *changedSession) addChange(change runs.Change) {
 }
 
 // claimable returns the runs that became claimable in the batch.
-func (s *changedSession) claimable() []runs.Claimable {
-	var claimable []runs.Claimable
+func (s *changedSession) claimable() []reads.Claimable {
+	var claimable []reads.Claimable
 	for _, runID := range s.touched {
 		run := s.state.Runs[runID]
 		if at := run.ClaimableAtMs; at != 0 && at <= s.nowMs && at != s.claimableBefore[runID] {
-			claimable = append(claimable, runs.Claimable{
+			claimable = append(claimable, reads.Claimable{
 				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at, Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
 			})
 		}
@@ -112,8 +113,8 @@ func (s *changedSession) claimable() []runs.Claimable {
 	return claimable
 }
 
-func (s *changedSession) notice() runs.Notice {
-	notice := runs.Notice{SessionID: s.state.SessionID, Prompts: s.prompts, Events: s.events}
+func (s *changedSession) notice() reads.Notice {
+	notice := reads.Notice{SessionID: s.state.SessionID, Prompts: s.prompts, Events: s.events}
 	if len(s.events) > 0 {
 		notice.FirstEventID = s.events[0].EventID
 	}
@@ -123,7 +124,7 @@ func (s *changedSession) notice() runs.Notice {
 	notice.Claimable = s.claimable()
 	for _, effectID := range s.changedEffects {
 		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= s.nowMs {
-			notice.Owed = append(notice.Owed, runs.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})
+			notice.Owed = append(notice.Owed, reads.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})
 		}
 	}
 	return notice

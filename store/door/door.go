@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/escalation"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/lanes"
 )
@@ -65,7 +66,7 @@ type Options struct {
 	Stamp func() int64
 	// Announce is called for every session that a committed batch changed, after the callers were
 	// answered. It runs on the lane, so it must not block or call the Door. Default: no-op.
-	Announce func(runs.Notice)
+	Announce func(reads.Notice)
 	// Retries is how often a command that the database refused is tried in the background. Default:
 	// 5.
 	Retries int
@@ -135,7 +136,7 @@ func New(engine Engine, options Options) *Door {
 		options.Stamp = func() int64 { return rand.Int64N(runs.MaxStamp) }
 	}
 	if options.Announce == nil {
-		options.Announce = func(runs.Notice) {}
+		options.Announce = func(reads.Notice) {}
 	}
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)

@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/door"
 )
@@ -192,8 +193,8 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		m := newMemory()
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
-		notices := make(chan runs.Notice, 10)
-		c := loading(m, door.Options{Announce: func(n runs.Notice) { notices <- n }})
+		notices := make(chan reads.Notice, 10)
+		c := loading(m, door.Options{Announce: func(n reads.Notice) { notices <- n }})
 		defer c.Close()
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
@@ -201,7 +202,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		require.Empty(t, notices)
 		close(gate)
 		require.NoError(t, (<-call).err)
-		next := func() (notice runs.Notice, types []api.EventType) {
+		next := func() (notice reads.Notice, types []api.EventType) {
 			notice = <-notices
 			for _, event := range notice.Events {
 				types = append(types, event.Type)
@@ -211,16 +212,16 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 			return notice, types
 		}
 		notice, types := next()
-		require.Equal(t, runs.Notice{
+		require.Equal(t, reads.Notice{
 			SessionID: "s", FirstEventID: 1, LastEventID: 2,
-			Claimable: []runs.Claimable{{RunID: "r", SessionID: "s", AgentID: "default", ClaimableAtMs: 1_000}},
+			Claimable: []reads.Claimable{{RunID: "r", SessionID: "s", AgentID: "default", ClaimableAtMs: 1_000}},
 		}, notice)
 		require.Equal(t, []api.EventType{api.EventAccepted, api.EventQueued}, types)
 
 		// The second run queues behind the first, so nothing becomes claimable.
 		require.NoError(t, (<-do(t.Context(), c, create("s", "behind"))).err)
 		notice, _ = next()
-		require.Equal(t, runs.Notice{SessionID: "s", FirstEventID: 3, LastEventID: 4}, notice)
+		require.Equal(t, reads.Notice{SessionID: "s", FirstEventID: 3, LastEventID: 4}, notice)
 
 		require.NoError(t, (<-do(t.Context(), c, &runs.CreateRun{SessionID: "other", Input: api.JSON(`1`), Suspend: &api.Suspension{
 			Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)}},
@@ -234,7 +235,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 func TestWhatWritesNothingCommitsNothing(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := loading(m, door.Options{Announce: func(runs.Notice) { t.Error("announced") }})
+	c := loading(m, door.Options{Announce: func(reads.Notice) { t.Error("announced") }})
 	_, err := c.Do(t.Context(), &runs.EndSession{SessionID: "none"})
 	require.ErrorIs(t, err, refusal.UnknownSession("none"))
 	c.Close()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // errNotHandedOver ends a claim that a batch did not decide or refused.
@@ -19,7 +20,7 @@ func (d *Door) HandOver(to runs.Taker) (stop func()) {
 
 // ForOthers returns the runs to announce to other processes. It leaves out runs that this process
 // is about to claim.
-func (d *Door) ForOthers(claimable []runs.Claimable) []runs.Claimable {
+func (d *Door) ForOthers(claimable []reads.Claimable) []reads.Claimable {
 	taker := d.taker.Load()
 	if taker == nil || len(claimable) == 0 {
 		return claimable
@@ -53,7 +54,7 @@ func (d *Door) handOver(b *batch) {
 	if taker == nil {
 		return
 	}
-	var claimable []runs.Claimable
+	var claimable []reads.Claimable
 	for _, session := range b.changed {
 		for _, run := range session.claimable() {
 			if b.use.Session(run.SessionID).Answers(claimNeeds(run)) {
@@ -87,7 +88,7 @@ func (d *Door) handOver(b *batch) {
 }
 
 // claimNeeds returns the needs of a claim of this run.
-func claimNeeds(run runs.Claimable) runs.Needs {
+func claimNeeds(run reads.Claimable) runs.Needs {
 	return (&runs.ClaimRun{RunID: run.RunID, SessionID: run.SessionID}).Needs()
 }
 

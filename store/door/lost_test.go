@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/door"
 )
 
@@ -21,10 +21,10 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
 		m.incarnation.Store(1)
-		notices := make(chan runs.Notice, 100)
+		notices := make(chan reads.Notice, 100)
 		c := loading(m, door.Options{
 			Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil)),
-			Announce: func(n runs.Notice) { notices <- n },
+			Announce: func(n reads.Notice) { notices <- n },
 		})
 		defer c.Close()
 		require.NoError(t, (<-do(t.Context(), c, create("retained", "r0"))).err)
@@ -52,7 +52,7 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 		}
 		m.incarnation.Store(2)
 		require.NoError(t, (<-do(t.Context(), c, create("next", "r1"))).err)
-		require.Equal(t, runs.Notice{}, <-notices, "every waiting reader reads again")
+		require.Equal(t, reads.Notice{}, <-notices, "every waiting reader reads again")
 		require.Equal(t, "next", (<-notices).SessionID)
 		require.Equal(t, 2, <-seen.lost)
 		require.Equal(t, 2, tries)

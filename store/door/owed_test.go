@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/load"
@@ -137,9 +138,9 @@ func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		notices := make(chan runs.Notice, 16)
+		notices := make(chan reads.Notice, 16)
 		c := loading(m, door.Options{
-			Lanes: 1, NewID: numbered(), Announce: func(n runs.Notice) { notices <- n },
+			Lanes: 1, NewID: numbered(), Announce: func(n reads.Notice) { notices <- n },
 		})
 		defer c.Close()
 		asker(t, c, "r")
@@ -156,12 +157,12 @@ func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 		reply := <-asked
 		require.NoError(t, reply.err)
 		effectID := "open_clarification:" + reply.reply.Clarification.RunID
-		owed := []runs.DueEffect{{SessionID: "child", EffectID: effectID}}
+		owed := []reads.DueEffect{{SessionID: "child", EffectID: effectID}}
 		require.Equal(t, owed, (<-notices).Owed)
 
 		for _, step := range []struct {
 			command runs.Command
-			owed    []runs.DueEffect
+			owed    []reads.DueEffect
 		}{
 			{&runs.ClaimEffect{SessionID: "child", EffectID: effectID}, nil},
 			{&runs.FinishEffect{SessionID: "child", EffectID: effectID, Attempt: 1, Error: "busy"}, nil},
@@ -192,8 +193,8 @@ func TestARefusedBatchTellsOfNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		notices := make(chan runs.Notice, 16)
-		c := loading(m, door.Options{Retries: 1, Announce: func(n runs.Notice) { notices <- n }})
+		notices := make(chan reads.Notice, 16)
+		c := loading(m, door.Options{Retries: 1, Announce: func(n reads.Notice) { notices <- n }})
 		asker(t, c, "r")
 		synctest.Wait()
 		for len(notices) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/notify"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
@@ -141,14 +141,14 @@ func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string
 
 // DueNotices returns up to limit messages of a channel that may be sent now, longest due first.
 // Messages do not wait for each other.
-func (k *Endpoints) DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error) {
+func (k *Endpoints) DueNotices(ctx context.Context, channel string, limit int) ([]reads.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	return k.due(ctx, k.statements.DueNotices, model.NoticeWebhookID(channel), limit)
 }
 
 // OrphanNotices returns up to limit messages that are due for graceMs, of channels other than these.
-func (k *Endpoints) OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error) {
+func (k *Endpoints) OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]reads.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	known := make([]string, 0, len(channels))

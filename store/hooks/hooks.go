@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
@@ -119,7 +119,7 @@ func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string, entry *
 // DueDeliveries returns up to limit deliveries to a webhook that may be attempted now: the
 // oldest of each session, longest due first. With an empty id it returns deliveries to deleted
 // or disabled webhooks, in any order.
-func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error) {
+func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit int) ([]reads.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	sql, args := k.statements.Due, []any{webhookID, limit}
@@ -131,17 +131,17 @@ func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit i
 
 // DueCallbacks returns up to limit deliveries to callbacks that may be attempted now, longest
 // due first, excluding some origins or owners (see model.CallbackOwner).
-func (k *Endpoints) DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error) {
+func (k *Endpoints) DueCallbacks(ctx context.Context, except []string, limit int) ([]reads.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	return k.due(ctx, k.statements.DueCallbacks, k.db.List(except), limit)
 }
 
-func (k *Endpoints) due(ctx context.Context, sql string, args ...any) ([]runs.DueEffect, error) {
-	var found []runs.DueEffect
+func (k *Endpoints) due(ctx context.Context, sql string, args ...any) ([]reads.DueEffect, error) {
+	var found []reads.DueEffect
 	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: append(args, k.db.Now()...), Read: func(rows columns.Rows) error {
-		targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
-		return columns.Each(rows, targets, func(d *runs.DueEffect) { found = append(found, *d) })
+		targets := func(d *reads.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
+		return columns.Each(rows, targets, func(d *reads.DueEffect) { found = append(found, *d) })
 	}})
 	return found, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -52,8 +53,8 @@ func TestOnlyOthersAreTold(t *testing.T) {
 	second := payload()
 	require.Equal(t, message{Replica: teller.notifier.replica}, second, "who greets is told to look")
 
-	heard := make(chan runs.Notice, 100)
-	defer hearer.Subscribe(func(notice runs.Notice) { heard <- notice })()
+	heard := make(chan reads.Notice, 100)
+	defer hearer.Subscribe(func(notice reads.Notice) { heard <- notice })()
 	created := do(t, teller, &runs.CreateRun{Input: api.JSON(`1`)})
 	for notice := range heard {
 		if notice.SessionID != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
@@ -47,7 +48,7 @@ func TestTwoReplicasFightForOneSession(t *testing.T) {
 				})
 			}
 			group.Wait()
-			events, _, err := replicas[0].EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes})
+			events, _, err := replicas[0].EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes})
 			require.NoError(t, err)
 			seen := map[string]bool{}
 			for i, event := range events {
@@ -113,7 +114,7 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 		do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 		nowMs, err := s.NowMs(t.Context())
 		require.NoError(t, err)
-		events, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+		events, _, err := s.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
 		atMs := events[len(events)-1].TimestampMs
 		require.GreaterOrEqual(t, atMs, beforeMs-5_000, "after a jump of %d ms", jump)
@@ -165,7 +166,7 @@ func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
 	do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	note := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}}
 	do(t, s, note)
-	before, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+	before, _, err := s.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	_, err = s.reads.Exec(t.Context(), `CREATE FUNCTION refuse_at_the_end() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION 'too late' USING ERRCODE = 'check_violation'; END $$;
@@ -173,13 +174,13 @@ func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Do(t.Context(), note)
 	require.ErrorIs(t, err, runs.ErrUnavailable)
-	after, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+	after, _, err := s.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	_, err = s.reads.Exec(t.Context(), `DROP TRIGGER late ON events`)
 	require.NoError(t, err)
 	do(t, s, note)
-	after, _, err = s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+	after, _, err = s.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	require.Len(t, after, len(before)+1)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -63,14 +64,14 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			parent, err := s.Session(ctx, "parent")
 			require.NoError(t, err)
 			require.Len(t, parent.Besides, 1)
-			inbox, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
+			inbox, err := s.PendingRequests(ctx, reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 			require.NoError(t, err)
 			require.Equal(t, parent.Besides, inbox)
 			require.Contains(t, string(inbox[0].Requester), `"requester_run_id":"r"`)
 			clarification, err := s.Run(ctx, asked.Clarification.RunID)
 			require.NoError(t, err)
 			require.Equal(t, inbox[0].Requester, clarification.Run.Requester)
-			summaries, err := s.Sessions(ctx, runs.SessionQuery{Limit: 10})
+			summaries, err := s.Sessions(ctx, reads.SessionQuery{Limit: 10})
 			require.NoError(t, err)
 			require.Equal(t, []int{0, 1}, []int{summaries[0].PendingQuestions, summaries[1].PendingQuestions})
 
@@ -135,17 +136,17 @@ SELECT 5 - n / 2, CASE WHEN n % 3 = 0 THEN 9 - n END, 0, CASE WHEN n % 3 <> 0 TH
 FROM generate_series(0, 7) AS n`)
 	require.NoError(t, err)
 	for _, test := range []struct {
-		query runs.EffectQuery
+		query reads.EffectQuery
 		want  []string
 	}{
-		{runs.EffectQuery{}, []string{"f6", "f7", "f4", "f5", "f2", "f3", "f0", "f1"}},
-		{runs.EffectQuery{SessionID: "s0"}, []string{"f6", "f4", "f2", "f0"}},
-		{runs.EffectQuery{State: api.EffectPending}, []string{"f6", "f3", "f0"}},
-		{runs.EffectQuery{State: api.EffectFailed}, []string{"f7", "f4", "f1"}},
-		{runs.EffectQuery{State: api.EffectDone}, []string{"f5", "f2"}},
-		{runs.EffectQuery{State: api.EffectFailed, SessionID: "s1"}, []string{"f7", "f1"}},
-		{runs.EffectQuery{State: "unknown"}, nil},
-		{runs.EffectQuery{SessionID: "\x00"}, nil},
+		{reads.EffectQuery{}, []string{"f6", "f7", "f4", "f5", "f2", "f3", "f0", "f1"}},
+		{reads.EffectQuery{SessionID: "s0"}, []string{"f6", "f4", "f2", "f0"}},
+		{reads.EffectQuery{State: api.EffectPending}, []string{"f6", "f3", "f0"}},
+		{reads.EffectQuery{State: api.EffectFailed}, []string{"f7", "f4", "f1"}},
+		{reads.EffectQuery{State: api.EffectDone}, []string{"f5", "f2"}},
+		{reads.EffectQuery{State: api.EffectFailed, SessionID: "s1"}, []string{"f7", "f1"}},
+		{reads.EffectQuery{State: "unknown"}, nil},
+		{reads.EffectQuery{SessionID: "\x00"}, nil},
 	} {
 		test.query.Limit = 1 // so that each row is a cursor
 		var got []string
@@ -156,13 +157,13 @@ FROM generate_series(0, 7) AS n`)
 				break
 			}
 			got = append(got, page[0].EffectID)
-			test.query.After = &runs.EffectPosition{CreatedAtMs: page[0].CreatedAtMs, EffectID: page[0].EffectID}
+			test.query.After = &reads.EffectPosition{CreatedAtMs: page[0].CreatedAtMs, EffectID: page[0].EffectID}
 		}
 		require.Equal(t, test.want, got, "%+v", test.query)
 	}
 	due, err := s.DueEffects(ctx, 2)
 	require.NoError(t, err)
-	require.Equal(t, []runs.DueEffect{{SessionID: "s0", EffectID: "f6"}, {SessionID: "s1", EffectID: "f3"}}, due)
+	require.Equal(t, []reads.DueEffect{{SessionID: "s0", EffectID: "f6"}, {SessionID: "s1", EffectID: "f3"}}, due)
 }
 
 // Lists of pending, failed, or one session's effects do not read the finished ones, even if
@@ -183,11 +184,11 @@ ANALYZE effects;`+sqlReadSettings)
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		_, err = conn.Exec(ctx, "SET plan_cache_mode = "+mode)
 		require.NoError(t, err)
-		for index, q := range map[string]runs.EffectQuery{
+		for index, q := range map[string]reads.EffectQuery{
 			"effects_due": {State: api.EffectPending}, "effects_failed": {State: api.EffectFailed},
 			"effects_pkey": {SessionID: "s"}, "effects_list": {},
 		} {
-			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 10, EffectID: "f"}} {
+			for _, after := range []*reads.EffectPosition{nil, {CreatedAtMs: 10, EffectID: "f"}} {
 				q.After, q.Limit = after, 50
 				sql, args := effectPage(q)
 				_, err := conn.Prepare(ctx, "list", sql)
@@ -231,7 +232,7 @@ func TestPlansForEffectsAreMadeAgainAsTheyGrow(t *testing.T) {
 }
 
 // effectPage returns the statement of a page of effects.
-func effectPage(q runs.EffectQuery) (string, []any) {
+func effectPage(q reads.EffectQuery) (string, []any) {
 	asked := storetest.AskedBy(&readStatements, func(r *read.Reader) { _, _ = r.Effects(context.Background(), q) })
 	return asked[0].SQL, asked[0].Args
 }

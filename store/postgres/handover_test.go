@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -47,16 +48,16 @@ func waiting(ctx context.Context, t *testing.T, d *claims.Dispatcher, maxRuns in
 // commits counts the transactions of a store that wrote, by their notices.
 type commits struct {
 	mu      sync.Mutex
-	notices []runs.Notice
+	notices []reads.Notice
 }
 
-func (c *commits) add(n runs.Notice) {
+func (c *commits) add(n reads.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notices = append(c.notices, n)
 }
 
-func (c *commits) all() []runs.Notice {
+func (c *commits) all() []reads.Notice {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.notices)
@@ -66,9 +67,9 @@ func (c *commits) all() []runs.Notice {
 type claimant string
 
 func (claimant) Waiting() bool                           { return false }
-func (claimant) Take([]runs.Claimable) []*runs.ClaimRun  { return nil }
+func (claimant) Take([]reads.Claimable) []*runs.ClaimRun { return nil }
 func (claimant) Taken(*runs.ClaimRun, runs.Reply, error) {}
-func (c claimant) Claiming(run runs.Claimable) bool      { return run.SessionID == string(c) }
+func (c claimant) Claiming(run reads.Claimable) bool     { return run.SessionID == string(c) }
 
 // Replicas do not race for a run that a worker here is about to claim. They hear of its session,
 // and of every other run.

@@ -9,23 +9,23 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // intakeTimeout bounds one statement about the intake.
 const intakeTimeout = 15 * time.Second
 
-// intake implements [runs.Intake]. Its transactions are single statements.
+// intake implements [upkeep.Intake]. Its transactions are single statements.
 type intake struct{ store *Store }
 
 // Intake returns the runs that programs asked for in transactions of their own.
-func (s *Store) Intake() runs.Intake { return intake{s} }
+func (s *Store) Intake() upkeep.Intake { return intake{s} }
 
-func (intake) Statement(row runs.IntakeRow, body api.JSON) (sql string, args []any) {
+func (intake) Statement(row upkeep.IntakeRow, body api.JSON) (sql string, args []any) {
 	return sqlAddIntake, []any{row.IntakeID, row.RunID, row.SessionID, string(body)}
 }
 
-func (i intake) Take(ctx context.Context, limit int, leaseMs int64) ([]runs.IntakeRow, error) {
+func (i intake) Take(ctx context.Context, limit int, leaseMs int64) ([]upkeep.IntakeRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
 	defer cancel()
 	rows, err := i.store.reads.Query(ctx, sqlTakeIntake, limit, leaseMs)
@@ -37,11 +37,11 @@ func (i intake) Take(ctx context.Context, limit int, leaseMs int64) ([]runs.Inta
 		return nil, readFailure(ctx, err)
 	}
 	// An UPDATE returns its rows in any order. The ids sort by the time of the call.
-	slices.SortFunc(taken, func(a, b runs.IntakeRow) int { return cmp.Compare(a.IntakeID, b.IntakeID) })
+	slices.SortFunc(taken, func(a, b upkeep.IntakeRow) int { return cmp.Compare(a.IntakeID, b.IntakeID) })
 	return taken, nil
 }
 
-func intakeRow(row pgx.CollectableRow) (one runs.IntakeRow, err error) {
+func intakeRow(row pgx.CollectableRow) (one upkeep.IntakeRow, err error) {
 	err = row.Scan(&one.IntakeID, &one.RunID, &one.SessionID, &one.CreatedAtMs, &one.Attempts, &one.LastError)
 	return one, err
 }
@@ -75,7 +75,7 @@ func (i intake) Refuse(ctx context.Context, intakeID, reason string) error {
 	return err
 }
 
-func (i intake) Refused(ctx context.Context, after string, limit int) ([]runs.IntakeRow, error) {
+func (i intake) Refused(ctx context.Context, after string, limit int) ([]upkeep.IntakeRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
 	defer cancel()
 	rows, err := i.store.reads.Query(ctx, sqlRefusedIntake, after, limit)

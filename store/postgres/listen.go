@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // poll.
 func (s *Store) Hears() bool { return s.listener != nil }
 
-// AloneMs implements runs.Presence. A replica that does not listen cannot know of others.
+// AloneMs implements reads.Presence. A replica that does not listen cannot know of others.
 func (s *Store) AloneMs() int64 {
 	if s.listener == nil {
 		return 0
@@ -36,7 +36,7 @@ func (s *Store) AloneMs() int64 {
 type listener struct {
 	config  *pgx.ConnConfig
 	replica string
-	publish func(runs.Notice)
+	publish func(reads.Notice)
 	// notifier records greetings, and while they can be heard.
 	notifier *notifier
 	logger   *slog.Logger
@@ -44,7 +44,7 @@ type listener struct {
 	done     chan struct{}
 }
 
-func startListener(config *pgx.ConnConfig, notifier *notifier, publish func(runs.Notice), logger *slog.Logger) *listener {
+func startListener(config *pgx.ConnConfig, notifier *notifier, publish func(reads.Notice), logger *slog.Logger) *listener {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &listener{
 		config: config, replica: notifier.replica, publish: publish, notifier: notifier, logger: logger, cancel: cancel, done: make(chan struct{}),
@@ -98,7 +98,7 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 	}
 	defer l.notifier.audience.listening(0)
 	// Earlier commits sent no hint to this connection.
-	l.publish(runs.Notice{})
+	l.publish(reads.Notice{})
 	for {
 		if err := l.waitForNotification(ctx, conn); err != nil {
 			return true, err
@@ -145,7 +145,7 @@ func (l *listener) waitForNotification(ctx context.Context, conn *pgx.Conn) erro
 func (l *listener) publishPayload(payload string) {
 	var m message
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {
-		l.publish(runs.Notice{})
+		l.publish(reads.Notice{})
 		return
 	}
 	if m.Replica == l.replica {
@@ -156,15 +156,15 @@ func (l *listener) publishPayload(payload string) {
 		return
 	}
 	if len(m.Hints) == 0 {
-		l.publish(runs.Notice{})
+		l.publish(reads.Notice{})
 		return
 	}
 	for _, h := range m.Hints {
-		notice := runs.Notice{
+		notice := reads.Notice{
 			SessionID: h.SessionID, Life: h.Life, LastEventID: h.LastEventID, FirstEventID: h.FirstEventID, Prompts: h.Prompts,
 		}
 		for _, c := range h.Claimable {
-			notice.Claimable = append(notice.Claimable, runs.Claimable{
+			notice.Claimable = append(notice.Claimable, reads.Claimable{
 				RunID: c.RunID, SessionID: h.SessionID, AgentID: c.AgentID, ClaimableAtMs: c.AtMs, Principal: c.Principal, HolderPrincipal: c.HolderPrincipal,
 			})
 		}

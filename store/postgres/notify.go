@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 const (
@@ -73,7 +73,7 @@ type notifier struct {
 	mu sync.Mutex
 	// order has the sessions of waiting in the order of their first hint.
 	order   []string
-	waiting map[string]runs.Notice
+	waiting map[string]reads.Notice
 
 	// greeted says that a new listener must read the commits from before it was known.
 	greeted bool
@@ -86,7 +86,7 @@ func startNotifier(tell func(ctx context.Context, payloads []string) error, repl
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &notifier{
 		tell: tell, replica: replica, audience: audience, logger: logger, cancel: cancel,
-		done: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), waiting: map[string]runs.Notice{},
+		done: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), waiting: map[string]reads.Notice{},
 	}
 	go func() {
 		defer close(n.done)
@@ -104,7 +104,7 @@ func tellOn(pool *pgxpool.Pool) func(ctx context.Context, payloads []string) err
 }
 
 // add never blocks.
-func (n *notifier) add(notice runs.Notice) {
+func (n *notifier) add(notice reads.Notice) {
 	if n.audience != nil && n.audience.absent() {
 		return
 	}
@@ -227,10 +227,10 @@ func signal(wake chan<- struct{}) {
 	}
 }
 
-func (n *notifier) takeWaiting() (notices []runs.Notice, greeted bool) {
+func (n *notifier) takeWaiting() (notices []reads.Notice, greeted bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	notices = make([]runs.Notice, 0, len(n.order))
+	notices = make([]reads.Notice, 0, len(n.order))
 	for _, sessionID := range n.order {
 		notices = append(notices, n.waiting[sessionID])
 	}
@@ -248,7 +248,7 @@ func (n *notifier) close() {
 }
 
 // payloadsOf packs notices into as few payloads as possible.
-func payloadsOf(replica string, notices []runs.Notice) []string {
+func payloadsOf(replica string, notices []reads.Notice) []string {
 	overflow := hintsLost(replica)
 	if overflow == nil {
 		return nil

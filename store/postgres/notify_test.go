@@ -12,19 +12,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-func notices(count, claimable int) []runs.Notice {
-	list := make([]runs.Notice, count)
+func notices(count, claimable int) []reads.Notice {
+	list := make([]reads.Notice, count)
 	for i := range list {
-		list[i] = runs.Notice{
+		list[i] = reads.Notice{
 			SessionID: fmt.Sprintf("s%d", i), FirstEventID: int64(i), LastEventID: int64(i) + 1, Prompts: i%2 == 0,
 		}
 		for j := range claimable {
-			list[i].Claimable = append(list[i].Claimable, runs.Claimable{
+			list[i].Claimable = append(list[i].Claimable, reads.Claimable{
 				RunID: fmt.Sprintf("r%d-%d", i, j), SessionID: list[i].SessionID, AgentID: "agent", ClaimableAtMs: 1_750_000_000_000,
 			})
 		}
@@ -33,8 +33,8 @@ func notices(count, claimable int) []runs.Notice {
 }
 
 // heard returns what a listener would publish.
-func heard(payloads []string, replica string) (published []runs.Notice) {
-	l := &listener{replica: replica, publish: func(n runs.Notice) { published = append(published, n) }}
+func heard(payloads []string, replica string) (published []reads.Notice) {
+	l := &listener{replica: replica, publish: func(n reads.Notice) { published = append(published, n) }}
 	for _, payload := range payloads {
 		l.publishPayload(payload)
 	}
@@ -57,28 +57,28 @@ func TestPayloadsCarryTheNoticesWithinTheLimit(t *testing.T) {
 
 func TestWhatDoesNotFitTellsTheOthersToLook(t *testing.T) {
 	t.Parallel()
-	for name, list := range map[string][]runs.Notice{
+	for name, list := range map[string][]reads.Notice{
 		"too many sessions":   notices(5000, 1),
 		"one that is too big": notices(1, 500),
 	} {
 		payloads := payloadsOf("replica_1", list)
 		require.Len(t, payloads, 1, name)
-		require.Equal(t, []runs.Notice{{}}, heard(payloads, "replica_2"), name)
+		require.Equal(t, []reads.Notice{{}}, heard(payloads, "replica_2"), name)
 	}
-	require.Equal(t, []runs.Notice{{}}, heard([]string{"from another version"}, "replica_2"))
-	require.Equal(t, []runs.Notice{{}}, heard([]string{strings.Repeat("[", 100)}, "replica_2"))
+	require.Equal(t, []reads.Notice{{}}, heard([]string{"from another version"}, "replica_2"))
+	require.Equal(t, []reads.Notice{{}}, heard([]string{strings.Repeat("[", 100)}, "replica_2"))
 }
 
 func TestHintsOfOneSessionAreOne(t *testing.T) {
 	t.Parallel()
-	n := &notifier{wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
+	n := &notifier{wake: make(chan struct{}, 1), waiting: map[string]reads.Notice{}}
 	first, second := notices(1, 1)[0], notices(1, 1)[0]
 	first.FirstEventID, first.LastEventID = 3, 5
 	second.FirstEventID, second.LastEventID, second.Claimable[0].RunID, second.Prompts = 6, 7, "later", false
 	second.Events = []*model.Event{{EventID: 6}, {EventID: 7}}
-	n.add(runs.Notice{SessionID: first.SessionID})
+	n.add(reads.Notice{SessionID: first.SessionID})
 	n.add(first)
-	n.add(runs.Notice{SessionID: "other"})
+	n.add(reads.Notice{SessionID: "other"})
 	n.add(second)
 	taken, greeted := n.takeWaiting()
 	require.False(t, greeted)
@@ -96,17 +96,17 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	hearer := open(t, postgrestest.URL(t), Options{})
-	heard := make(chan runs.Notice, 100)
-	defer hearer.Subscribe(func(notice runs.Notice) { heard <- notice })()
+	heard := make(chan reads.Notice, 100)
+	defer hearer.Subscribe(func(notice reads.Notice) { heard <- notice })()
 	gone, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/nothing")
 	require.NoError(t, err)
 	gone.Close()
-	n := &notifier{tell: tellOn(gone), replica: "replica_2", logger: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
+	n := &notifier{tell: tellOn(gone), replica: "replica_2", logger: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), waiting: map[string]reads.Notice{}}
 	n.add(notices(1, 1)[0])
 	require.False(t, n.send(t.Context()))
 	require.True(t, n.lastFailed)
 	n.tell = tellOn(hearer.lanes)
-	told := runs.Notice{SessionID: "later", LastEventID: 7, FirstEventID: 7}
+	told := reads.Notice{SessionID: "later", LastEventID: 7, FirstEventID: 7}
 	require.Eventually(t, func() bool { // until the hearer listens
 		n.lastFailed = true
 		return n.send(t.Context()) && len(heard) > 1
@@ -146,18 +146,18 @@ func TestHintsGatherUnlessARunMayBeClaimed(t *testing.T) {
 			}
 			require.Equal(t, want, got)
 		}
-		n.add(runs.Notice{SessionID: "first", LastEventID: 1})
+		n.add(reads.Notice{SessionID: "first", LastEventID: 1})
 		toldAfter(0, "first")
-		n.add(runs.Notice{SessionID: "second", LastEventID: 1})
+		n.add(reads.Notice{SessionID: "second", LastEventID: 1})
 		toldAfter(quietPause - time.Millisecond)
 		toldAfter(time.Millisecond, "second")
-		n.add(runs.Notice{SessionID: "third", LastEventID: 1})
-		n.add(runs.Notice{SessionID: "fourth", LastEventID: 1, Claimable: []runs.Claimable{{RunID: "r", SessionID: "fourth", AgentID: "a", ClaimableAtMs: 1}}})
+		n.add(reads.Notice{SessionID: "third", LastEventID: 1})
+		n.add(reads.Notice{SessionID: "fourth", LastEventID: 1, Claimable: []reads.Claimable{{RunID: "r", SessionID: "fourth", AgentID: "a", ClaimableAtMs: 1}}})
 		toldAfter(notifyPause - time.Millisecond)
 		toldAfter(time.Millisecond, "third", "fourth")
-		n.add(runs.Notice{SessionID: "fifth", LastEventID: 1})
+		n.add(reads.Notice{SessionID: "fifth", LastEventID: 1})
 		toldAfter(notifyPause)
-		n.add(runs.Notice{SessionID: "sixth", LastEventID: 1, Claimable: []runs.Claimable{{RunID: "r", SessionID: "sixth", AgentID: "a", ClaimableAtMs: 1}}})
+		n.add(reads.Notice{SessionID: "sixth", LastEventID: 1, Claimable: []reads.Claimable{{RunID: "r", SessionID: "sixth", AgentID: "a", ClaimableAtMs: 1}}})
 		toldAfter(0, "fifth", "sixth")
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
 	"github.com/holdpoint/holdpoint/store/tokens"
@@ -85,22 +85,22 @@ func (s *Store) alone(ctx context.Context, _ string, do func(context.Context, re
 	return readFailure(ctx, pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) error { return do(ctx, trimming{tx}) }))
 }
 
-// TrimSession implements runs.Keeper. It skips a locked session.
-func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
+// TrimSession implements upkeep.Keeper. It skips a locked session.
+func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (upkeep.Trimmed, error) {
 	nowMs, err := s.NowMs(ctx)
 	if err != nil {
-		return runs.Trimmed{}, err
+		return upkeep.Trimmed{}, err
 	}
 	s.door.Retains(time.Duration(nowMs-beforeMs) * time.Millisecond)
 	return s.Retention.TrimSession(ctx, sessionID, beforeMs, limit)
 }
 
-// SweepRules implements runs.Keeper. Replicas may sweep concurrently.
+// SweepRules implements upkeep.Keeper. Replicas may sweep concurrently.
 func (s *Store) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
 	return s.sweep(ctx, sqlSweepRules, beforeMs, limit)
 }
 
-// SweepIdempotency implements runs.Keeper. Replicas may sweep concurrently.
+// SweepIdempotency implements upkeep.Keeper. Replicas may sweep concurrently.
 func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
 	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -297,7 +298,7 @@ func (s *Store) Pools() []door.PoolState {
 	return []door.PoolState{state("lanes", s.lanes), state("reads", s.reads)}
 }
 
-// Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,
+// Ready implements runs.Instance. Its errors wrap migrations.ErrSchemaBehind,
 // migrations.ErrSchemaAhead, migrations.ErrSchemaUnreleased or runs.ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.door.Stalled(); err != nil {
@@ -321,7 +322,7 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // announce publishes a commit in this process, and soon to the others.
-func (s *Store) announce(notice runs.Notice) {
+func (s *Store) announce(notice reads.Notice) {
 	s.Publish(notice)
 	if s.notifier != nil {
 		notice.Claimable = s.door.ForOthers(notice.Claimable)
@@ -349,7 +350,7 @@ func (s *Store) startNotices(options Options) error {
 	return nil
 }
 
-// Close implements runs.Keeper.
+// Close implements upkeep.Keeper.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		if s.door != nil && !s.door.Close() {

@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -39,10 +40,10 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			_, err := s.Do(ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Key: "key"})
 			require.ErrorIs(t, err, refusal.New(api.CodeIdempotencyConflict, ""))
 
-			claimable, err := s.Claimable(ctx, runs.ClaimableQuery{Limit: 10})
+			claimable, err := s.Claimable(ctx, reads.ClaimableQuery{Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, claimable, 1)
-			ofAgents, err := s.Claimable(ctx, runs.ClaimableQuery{AgentIDs: []string{"default", "other", "default"}, Limit: 10})
+			ofAgents, err := s.Claimable(ctx, reads.ClaimableQuery{AgentIDs: []string{"default", "other", "default"}, Limit: 10})
 			require.NoError(t, err)
 			require.Equal(t, claimable, ofAgents)
 
@@ -56,7 +57,7 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, waiting.Run.Requests, read.Requests)
 
-			pending, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+			pending, err := s.PendingRequests(ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, pending, 1)
 			session, err := s.Session(ctx, "s")
@@ -71,7 +72,7 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 
 			do(t, s, &runs.AppendEvents{RunID: "r", Fence: 2, Events: []api.JSON{api.JSON(`{"type":"output","content":"done"}`)}})
 			do(t, s, &runs.Complete{RunID: "r", Fence: 2, Output: api.JSON(`7`)})
-			list, err := s.Runs(ctx, runs.RunQuery{SessionID: "s", Limit: 10})
+			list, err := s.Runs(ctx, reads.RunQuery{SessionID: "s", Limit: 10})
 			require.NoError(t, err)
 			require.Len(t, list, 1)
 			require.Equal(t, api.StatusCompleted, list[0].Run.Status)
@@ -79,12 +80,12 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 			shown, err := s.Run(ctx, "r")
 			require.NoError(t, err)
 			require.Equal(t, "done", shown.Outputs[0].Content)
-			events, _, err := s.EventsWithin(ctx, runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+			events, _, err := s.EventsWithin(ctx, reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 			require.NoError(t, err)
 			for i, event := range events {
 				require.EqualValues(t, i+1, event.EventID)
 			}
-			ofRun, _, err := s.EventsWithin(ctx, runs.EventQuery{RunID: "r", After: 2, Limit: 100, MaxBytes: api.MaxReplyBytes})
+			ofRun, _, err := s.EventsWithin(ctx, reads.EventQuery{RunID: "r", After: 2, Limit: 100, MaxBytes: api.MaxReplyBytes})
 			require.NoError(t, err)
 			require.Equal(t, events[2:], ofRun)
 			require.NoError(t, s.Ready(ctx))
@@ -100,14 +101,14 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 		_, err := s.Run(ctx, id)
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		if id != "" { // a query without a run is one of a session
-			_, _, err = s.EventsWithin(ctx, runs.EventQuery{RunID: id, Limit: 1, MaxBytes: api.MaxReplyBytes})
+			_, _, err = s.EventsWithin(ctx, reads.EventQuery{RunID: id, Limit: 1, MaxBytes: api.MaxReplyBytes})
 			require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		}
 		_, _, err = s.SettledAfter(ctx, id, 0)
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.Session(ctx, id)
 		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
-		_, _, err = s.EventsWithin(ctx, runs.EventQuery{SessionID: id, Limit: 1, MaxBytes: api.MaxReplyBytes})
+		_, _, err = s.EventsWithin(ctx, reads.EventQuery{SessionID: id, Limit: 1, MaxBytes: api.MaxReplyBytes})
 		require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
 		_, err = s.Do(ctx, &runs.ClaimRun{RunID: id, WorkerID: "w"})
 		require.Equal(t, api.CodeRunNotFound, refusal.CodeOf(err), "%q", id)
@@ -115,10 +116,10 @@ func TestReadsOfWhatIsNotThere(t *testing.T) {
 			_, err = s.Do(ctx, &runs.EndSession{SessionID: id})
 			require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err), "%q", id)
 		}
-		list, err := s.Runs(ctx, runs.RunQuery{AgentID: id + "x", Status: api.Status(id), After: &runs.RunPosition{RunID: id}, Limit: 1})
+		list, err := s.Runs(ctx, reads.RunQuery{AgentID: id + "x", Status: api.Status(id), After: &reads.RunPosition{RunID: id}, Limit: 1})
 		require.NoError(t, err)
 		require.Empty(t, list)
-		claimable, err := s.Claimable(ctx, runs.ClaimableQuery{AgentIDs: []string{id}, Limit: 1})
+		claimable, err := s.Claimable(ctx, reads.ClaimableQuery{AgentIDs: []string{id}, Limit: 1})
 		require.NoError(t, err)
 		require.Empty(t, claimable)
 	}
@@ -151,7 +152,7 @@ func TestTwoReplicasMakeOneSession(t *testing.T) {
 			require.Equal(t, runIDs[0], runID)
 			require.NotEmpty(t, runID)
 		}
-		events, _, err := replicas[0].EventsWithin(context.Background(), runs.EventQuery{SessionID: sessionID, Limit: 100, MaxBytes: api.MaxReplyBytes})
+		events, _, err := replicas[0].EventsWithin(context.Background(), reads.EventQuery{SessionID: sessionID, Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
 		require.Len(t, events, 2) // accepted, queued
 	}
@@ -161,10 +162,10 @@ func TestNoticesCrossReplicas(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
 	teller, hearer := open(t, url, Options{}), open(t, url, Options{})
-	heard := make(chan runs.Notice, 100)
-	defer hearer.Subscribe(func(notice runs.Notice) { heard <- notice })()
-	own := make(chan runs.Notice, 100)
-	defer teller.Subscribe(func(notice runs.Notice) { own <- notice })()
+	heard := make(chan reads.Notice, 100)
+	defer hearer.Subscribe(func(notice reads.Notice) { heard <- notice })()
+	own := make(chan reads.Notice, 100)
+	defer teller.Subscribe(func(notice reads.Notice) { own <- notice })()
 
 	deadline := time.After(time.Minute)
 	for {

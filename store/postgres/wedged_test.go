@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -29,17 +30,17 @@ func TestAWedgedSessionIsFoundAndMended(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.reads.Exec(ctx, `UPDATE runs SET claimable_at_ms = NULL WHERE status = 'queued' AND session_id <> 'a'`)
 	require.NoError(t, err)
-	claimable, err := s.Claimable(ctx, runs.ClaimableQuery{Limit: 10})
+	claimable, err := s.Claimable(ctx, reads.ClaimableQuery{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, claimable, 1)
 
 	wedged, next, err = s.WedgedSessions(ctx, "", 2)
 	require.NoError(t, err)
-	require.Equal(t, []runs.DueRun{{SessionID: "b", RunID: "over-b"}}, wedged)
+	require.Equal(t, []reads.DueRun{{SessionID: "b", RunID: "over-b"}}, wedged)
 	require.Equal(t, "b", next)
 	rest, next, err := s.WedgedSessions(ctx, next, 2)
 	require.NoError(t, err)
-	require.Equal(t, []runs.DueRun{{SessionID: "c", RunID: "over-c"}}, rest)
+	require.Equal(t, []reads.DueRun{{SessionID: "c", RunID: "over-c"}}, rest)
 	require.Empty(t, next)
 	for _, one := range append(wedged, rest...) {
 		do(t, s, &runs.ExpireRequests{SessionID: one.SessionID, RunID: one.RunID})
@@ -47,7 +48,7 @@ func TestAWedgedSessionIsFoundAndMended(t *testing.T) {
 	wedged, _, err = s.WedgedSessions(ctx, "", 10)
 	require.NoError(t, err)
 	require.Empty(t, wedged)
-	claimable, err = s.Claimable(ctx, runs.ClaimableQuery{Limit: 10})
+	claimable, err = s.Claimable(ctx, reads.ClaimableQuery{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, claimable, 3)
 	for _, run := range claimable {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -40,10 +41,10 @@ func TestEveryReadOfAFrozenDatabaseEnds(t *testing.T) {
 			"run":      func(ctx context.Context) error { _, err := r.Run(ctx, "r"); return err },
 			"session":  func(ctx context.Context) error { _, err := r.Session(ctx, "s"); return err },
 			"head":     func(ctx context.Context) error { _, err := r.SessionHead(ctx, "s"); return err },
-			"runs":     func(ctx context.Context) error { _, err := r.Runs(ctx, runs.RunQuery{Limit: 1}); return err },
-			"sessions": func(ctx context.Context) error { _, err := r.Sessions(ctx, runs.SessionQuery{}); return err },
+			"runs":     func(ctx context.Context) error { _, err := r.Runs(ctx, reads.RunQuery{Limit: 1}); return err },
+			"sessions": func(ctx context.Context) error { _, err := r.Sessions(ctx, reads.SessionQuery{}); return err },
 			"events": func(ctx context.Context) error {
-				_, _, err := r.EventsWithin(ctx, runs.EventQuery{RunID: "r", Limit: 1, MaxBytes: api.MaxReplyBytes})
+				_, _, err := r.EventsWithin(ctx, reads.EventQuery{RunID: "r", Limit: 1, MaxBytes: api.MaxReplyBytes})
 				return err
 			},
 			"due": func(ctx context.Context) error { _, err := r.DueEffects(ctx, 1); return err },
@@ -85,7 +86,7 @@ func TestSlowListsLeaveConnectionsToOtherReads(t *testing.T) {
 		var group sync.WaitGroup
 		for range 10 {
 			group.Go(func() {
-				_, err := r.Sessions(t.Context(), runs.SessionQuery{Limit: 1})
+				_, err := r.Sessions(t.Context(), reads.SessionQuery{Limit: 1})
 				require.ErrorIs(t, err, runs.ErrUnavailable, "also of those that wait for their turn")
 			})
 		}

@@ -3,8 +3,8 @@ package read
 import (
 	"context"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
@@ -21,7 +21,7 @@ SELECT count(*) FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id
 	shownKinds = "q.kind IN ('approval', 'question')"
 )
 
-func decisionFilter(q runs.DecisionQuery, scope *runs.Scope) filter {
+func decisionFilter(q reads.DecisionQuery, scope *reads.Scope) filter {
 	var f filter
 	f.and("q.settled_at_ms IS NOT NULL AND " + shownKinds)
 	f.equals("q.session_id", q.SessionID)
@@ -36,7 +36,7 @@ func decisionFilter(q runs.DecisionQuery, scope *runs.Scope) filter {
 	return f
 }
 
-func (l *Lists) decisionPage(q runs.DecisionQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+func (l *Lists) decisionPage(q reads.DecisionQuery, scope *reads.Scope, statement string, limit int) (string, []any) {
 	f := decisionFilter(q, scope)
 	if after := q.After; after != nil {
 		f.and("(q.settled_at_ms, q.handle) < (?, ?)", after.SettledAtMs, after.Handle)
@@ -44,8 +44,8 @@ func (l *Lists) decisionPage(q runs.DecisionQuery, scope *runs.Scope, statement 
 	return l.page(&f, statement, limit, "q.settled_at_ms DESC", "q.handle DESC")
 }
 
-// Decisions implements runs.Reader.
-func (r *Reader) Decisions(ctx context.Context, q runs.DecisionQuery) ([]model.DecidedRequest, error) {
+// Decisions implements reads.Reader.
+func (r *Reader) Decisions(ctx context.Context, q reads.DecisionQuery) ([]model.DecidedRequest, error) {
 	if !storable(q.SessionID, q.AgentID, q.ResolvedBy, string(q.Outcome)) || q.After != nil && !storable(q.After.Handle) {
 		return nil, nil
 	}
@@ -55,8 +55,8 @@ func (r *Reader) Decisions(ctx context.Context, q runs.DecisionQuery) ([]model.D
 		})
 }
 
-// CountDecisions implements runs.Reader.
-func (r *Reader) CountDecisions(ctx context.Context, q runs.DecisionQuery) (int64, error) {
+// CountDecisions implements reads.Reader.
+func (r *Reader) CountDecisions(ctx context.Context, q reads.DecisionQuery) (int64, error) {
 	if !storable(q.SessionID, q.AgentID, q.ResolvedBy, string(q.Outcome)) {
 		return 0, nil
 	}
@@ -67,7 +67,7 @@ func (r *Reader) CountDecisions(ctx context.Context, q runs.DecisionQuery) (int6
 	return count(ctx, r.lists, f.of(statement), f.args...)
 }
 
-// DecisionByHandle implements runs.Reader.
+// DecisionByHandle implements reads.Reader.
 func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error) {
 	unknown := refusal.UnknownRequest(handle)
 	if !storable(handle) {
@@ -79,7 +79,7 @@ func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.De
 	return first(ctx, r.db, columns.DecidedRequest, unknown, f.of(sqlDecisions), f.args...)
 }
 
-// LeasedRuns implements runs.Reader.
+// LeasedRuns implements reads.Reader.
 func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error) {
 	var found records
 	var moments []int64

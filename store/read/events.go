@@ -5,15 +5,15 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// EventsWithin implements runs.Reader. After the first [cpulimit.Bytes] of a page it enters the
+// EventsWithin implements reads.Reader. After the first [cpulimit.Bytes] of a page it enters the
 // semaphore, so that a caller that reads many pages leaves processors to others.
-func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+func (r *Reader) EventsWithin(ctx context.Context, q reads.EventQuery) (events []model.Event, more bool, err error) {
 	if q.RunID != "" {
 		err = r.reachesRun(ctx, q.RunID)
 	} else {
@@ -79,7 +79,7 @@ func (p *eventPage) read(rows columns.Rows) error {
 }
 
 // readEvents adds events to a page.
-func (r *Reader) readEvents(ctx context.Context, q runs.EventQuery, page *eventPage) error {
+func (r *Reader) readEvents(ctx context.Context, q reads.EventQuery, page *eventPage) error {
 	keptSQL, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
 	if q.RunID != "" {
 		keptSQL, statement, id, unknown = r.sql.RunKept, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)

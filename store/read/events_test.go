@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -82,7 +82,7 @@ func TestAPageThatIsShortenedMeanwhileHasNoGap(t *testing.T) {
 				log.events = append(log.events, model.Event{EventID: id + 1, Body: make(api.JSON, cpulimit.Bytes/2)})
 			}
 			r := New(log, &Statements{}, 1)
-			events, more, err := r.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes, Kept: kept})
+			events, more, err := r.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes, Kept: kept})
 			require.NoError(t, err)
 			var ids []int64
 			for i := range events {
@@ -94,7 +94,7 @@ func TestAPageThatIsShortenedMeanwhileHasNoGap(t *testing.T) {
 
 			// The next page reports the missing events.
 			if test.more {
-				_, _, err = r.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", After: 2, Limit: 100, MaxBytes: api.MaxReplyBytes, Kept: kept})
+				_, _, err = r.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", After: 2, Limit: 100, MaxBytes: api.MaxReplyBytes, Kept: kept})
 				require.Equal(t, !kept, refusal.CodeOf(err) == api.CodeEventCursorReset)
 			}
 		}

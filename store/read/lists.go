@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
@@ -22,7 +22,7 @@ type Lists struct {
 	SessionIn string
 	// RunIndex returns what follows the table of runs to name the index of a list, or of its
 	// part Unfinished or Finished, for an engine that does not find it on its own. May be nil.
-	RunIndex func(q runs.RunQuery, part string) string
+	RunIndex func(q reads.RunQuery, part string) string
 	// Unfinished replaces the part Unfinished in lists of all sessions by the predicate of their
 	// indexes. Empty: no change.
 	Unfinished string

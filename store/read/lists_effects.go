@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
 // effectFilter returns the source of a query's effects. Most effects are done, so the frequent
 // queries have their own index.
-func (l *Lists) effectFilter(q runs.EffectQuery, scope *runs.Scope) (from string, f filter) {
+func (l *Lists) effectFilter(q reads.EffectQuery, scope *reads.Scope) (from string, f filter) {
 	from = "effects AS f"
 	switch {
 	case q.State == api.EffectPending:
@@ -36,7 +36,7 @@ func (l *Lists) effectFilter(q runs.EffectQuery, scope *runs.Scope) (from string
 	return from, f
 }
 
-func (l *Lists) effectPage(q runs.EffectQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+func (l *Lists) effectPage(q reads.EffectQuery, scope *reads.Scope, statement string, limit int) (string, []any) {
 	from, f := l.effectFilter(q, scope)
 	created := "f.created_at_ms"
 	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed || q.WebhookID != "" {
@@ -48,8 +48,8 @@ func (l *Lists) effectPage(q runs.EffectQuery, scope *runs.Scope, statement stri
 	return l.page(&f, statement+from, limit, created, "f.effect_id")
 }
 
-// Effects implements runs.Reader.
-func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error) {
+// Effects implements reads.Reader.
+func (r *Reader) Effects(ctx context.Context, q reads.EffectQuery) ([]model.Effect, error) {
 	if !storable(string(q.State), q.SessionID, q.RunID, q.WebhookID) || q.After != nil && !storable(q.After.EffectID) {
 		return nil, nil
 	}
@@ -59,8 +59,8 @@ func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effec
 		})
 }
 
-// CountEffects implements runs.Reader.
-func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error) {
+// CountEffects implements reads.Reader.
+func (r *Reader) CountEffects(ctx context.Context, q reads.EffectQuery) (int64, error) {
 	if !storable(string(q.State), q.SessionID, q.RunID, q.WebhookID) {
 		return 0, nil
 	}

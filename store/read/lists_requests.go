@@ -7,10 +7,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func (l *Lists) requestFilter(q runs.RequestQuery, scope *runs.Scope) filter {
+func (l *Lists) requestFilter(q reads.RequestQuery, scope *reads.Scope) filter {
 	var f filter
 	f.and("q.kind = ?", string(q.Kind))
 	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
@@ -25,7 +26,7 @@ func (l *Lists) requestFilter(q runs.RequestQuery, scope *runs.Scope) filter {
 
 // ofSession adds a condition on a request's session. The recursion starts with the session's own
 // row, so that all ids have the column's collation.
-func (l *Lists) ofSession(f *filter, q runs.RequestQuery) {
+func (l *Lists) ofSession(f *filter, q reads.RequestQuery) {
 	if !q.Below || q.SessionID == "" {
 		f.equals("q.session_id", q.SessionID)
 		return
@@ -44,7 +45,7 @@ const sqlSessionsBelow = `
 	SELECT b.session_id FROM below AS b LIMIT ?`
 
 // oldestRequest finds the request by its small columns before it reads the body.
-func (l *Lists) oldestRequest(q runs.RequestQuery, scope *runs.Scope) (sql string, args []any) {
+func (l *Lists) oldestRequest(q reads.RequestQuery, scope *reads.Scope) (sql string, args []any) {
 	f := l.requestFilter(q, scope)
 	oldest := f.of(sqlRequestIDs) + "\nORDER BY q.created_at_ms, q.number, q.run_id LIMIT 1"
 	var whole filter
@@ -67,7 +68,7 @@ func (f *filter) searched(pattern string) filter {
 	return found
 }
 
-func (l *Lists) requestPage(q runs.RequestQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+func (l *Lists) requestPage(q reads.RequestQuery, scope *reads.Scope, statement string, limit int) (string, []any) {
 	f := l.requestFilter(q, scope)
 	if q.InputDigest != "" {
 		f = f.searched(`%"input_digest":"` + q.InputDigest + `"%`)
@@ -78,8 +79,8 @@ func (l *Lists) requestPage(q runs.RequestQuery, scope *runs.Scope, statement st
 	return l.page(&f, statement, limit, "q.session_id", "q.run_id", "q.request_id")
 }
 
-// PendingRequests implements runs.Reader.
-func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+// PendingRequests implements reads.Reader.
+func (r *Reader) PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error) {
 	if !storable(string(q.Kind), q.SessionID, q.RunID, q.InputDigest) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
 		return nil, nil
 	}
@@ -93,8 +94,8 @@ func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]mo
 		})
 }
 
-// CountPendingRequests implements runs.Reader.
-func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error) {
+// CountPendingRequests implements reads.Reader.
+func (r *Reader) CountPendingRequests(ctx context.Context, q reads.RequestQuery) (int64, error) {
 	if !storable(string(q.Kind), q.SessionID, q.RunID) {
 		return 0, nil
 	}

@@ -3,19 +3,19 @@ package read
 import (
 	"context"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func ruleFilter(q runs.RuleQuery, scope *runs.Scope) filter {
+func ruleFilter(q reads.RuleQuery, scope *reads.Scope) filter {
 	var f filter
 	f.equals("l.session_id", q.SessionID)
 	f.inSessionWithin(scope, "l.session_id")
 	return f
 }
 
-func (l *Lists) rulePage(q runs.RuleQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+func (l *Lists) rulePage(q reads.RuleQuery, scope *reads.Scope, statement string, limit int) (string, []any) {
 	f := ruleFilter(q, scope)
 	created := "l.created_at_ms"
 	if q.SessionID != "" {
@@ -27,8 +27,8 @@ func (l *Lists) rulePage(q runs.RuleQuery, scope *runs.Scope, statement string, 
 	return l.page(&f, statement, limit, created, "l.rule_id")
 }
 
-// Rules implements runs.Reader.
-func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, error) {
+// Rules implements reads.Reader.
+func (r *Reader) Rules(ctx context.Context, q reads.RuleQuery) ([]rules.Record, error) {
 	if !storable(q.SessionID) || q.After != nil && !storable(q.After.RuleID) {
 		return nil, nil
 	}
@@ -38,8 +38,8 @@ func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, e
 		})
 }
 
-// CountRules implements runs.Reader.
-func (r *Reader) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error) {
+// CountRules implements reads.Reader.
+func (r *Reader) CountRules(ctx context.Context, q reads.RuleQuery) (int64, error) {
 	if !storable(q.SessionID) {
 		return 0, nil
 	}

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
-func (l *Lists) runFilter(q runs.RunQuery, scope *runs.Scope, part string) filter {
+func (l *Lists) runFilter(q reads.RunQuery, scope *reads.Scope, part string) filter {
 	var f filter
 	f.equals("r.session_id", q.SessionID)
 	f.equals("r.agent_id", q.AgentID)
@@ -34,7 +34,7 @@ func isUnfinished(status api.Status) bool {
 }
 
 // runs returns a statement about runs with the index to use.
-func (l *Lists) runs(statement string, q runs.RunQuery, part string) string {
+func (l *Lists) runs(statement string, q reads.RunQuery, part string) string {
 	if isUnfinished(q.Status) {
 		part = Unfinished
 	}
@@ -52,7 +52,7 @@ const (
 
 // runParts returns the parts of a list with rows after the cursor, in query order. The empty
 // part is the whole list.
-func runParts(q runs.RunQuery) []string {
+func runParts(q reads.RunQuery) []string {
 	if !q.PriorityActive {
 		return []string{""}
 	}
@@ -69,7 +69,7 @@ func runParts(q runs.RunQuery) []string {
 	return parts
 }
 
-func (l *Lists) runPage(q runs.RunQuery, scope *runs.Scope, part, statement string, limit int) (string, []any) {
+func (l *Lists) runPage(q reads.RunQuery, scope *reads.Scope, part, statement string, limit int) (string, []any) {
 	f := l.runFilter(q, scope, part)
 	if after := q.After; after != nil && (part == "" || after.Over == (part == Finished)) {
 		f.and("(r.submitted_at_ms, r.run_id) > (?, ?)", after.SubmittedAtMs, after.RunID)
@@ -84,9 +84,9 @@ func (l *Lists) runPage(q runs.RunQuery, scope *runs.Scope, part, statement stri
 	return l.page(&f, l.runs(statement, q, part), limit, submitted, "r.run_id")
 }
 
-// Runs implements runs.Reader. It queries each part once, and then once everything that the
+// Runs implements reads.Reader. It queries each part once, and then once everything that the
 // views need, in one snapshot.
-func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
+func (r *Reader) Runs(ctx context.Context, q reads.RunQuery) ([]model.RunRecord, error) {
 	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {
 		return nil, nil
@@ -129,8 +129,8 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 	return list, nil
 }
 
-// CountRuns implements runs.Reader.
-func (r *Reader) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) {
+// CountRuns implements reads.Reader.
+func (r *Reader) CountRuns(ctx context.Context, q reads.RunQuery) (int64, error) {
 	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) {
 		return 0, nil

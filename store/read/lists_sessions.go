@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func sessionFilter(q runs.SessionQuery, scope *runs.Scope) filter {
+func sessionFilter(q reads.SessionQuery, scope *reads.Scope) filter {
 	var f filter
 	f.equals("s.agent_id", q.AgentID)
 	f.sessionWithin(scope)
@@ -34,7 +34,7 @@ func summaryTargets(s *model.SessionSummary) []any {
 	return append(columns.Sessions.Targets(&s.Session), (*string)(&s.Status), &s.PendingApprovals, &s.PendingQuestions)
 }
 
-func (l *Lists) sessionPage(q runs.SessionQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+func (l *Lists) sessionPage(q reads.SessionQuery, scope *reads.Scope, statement string, limit int) (string, []any) {
 	f := sessionFilter(q, scope)
 	id := "s.session_id"
 	if q.AgentID == "" && hasActiveRun(q.Status) {
@@ -47,8 +47,8 @@ func (l *Lists) sessionPage(q runs.SessionQuery, scope *runs.Scope, statement st
 	return l.page(&f, statement, limit, id)
 }
 
-// Sessions implements runs.Reader.
-func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
+// Sessions implements reads.Reader.
+func (r *Reader) Sessions(ctx context.Context, q reads.SessionQuery) ([]model.SessionSummary, error) {
 	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(string(q.Status), q.AgentID, q.After) {
 		return nil, nil
@@ -59,8 +59,8 @@ func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.Ses
 		})
 }
 
-// CountSessions implements runs.Reader.
-func (r *Reader) CountSessions(ctx context.Context, q runs.SessionQuery) (int64, error) {
+// CountSessions implements reads.Reader.
+func (r *Reader) CountSessions(ctx context.Context, q reads.SessionQuery) (int64, error) {
 	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(string(q.Status), q.AgentID) {
 		return 0, nil

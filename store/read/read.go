@@ -1,4 +1,4 @@
-// Package read implements runs.Reader for both engines. It checks ids, runs an engine's statements
+// Package read implements reads.Reader for both engines. It checks ids, runs an engine's statements
 // and combines their rows into records. It also builds lists (lists.go), because their statements
 // depend on the filters.
 //
@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
@@ -120,9 +121,9 @@ type Counts struct {
 	UnfinishedRunAfter, QueuedOf string
 }
 
-// Reader implements runs.Reader within a scope: rows outside of it are not there.
+// Reader implements reads.Reader within a scope: rows outside of it are not there.
 type Reader struct {
-	scope runs.Scope
+	scope reads.Scope
 	db    Database
 	// lists has the lists of everything and their counts, which may be slow.
 	lists Database
@@ -139,7 +140,7 @@ func New(db Database, statements *Statements, connections int) *Reader {
 }
 
 // Within implements runs.Store.
-func (r *Reader) Within(scope runs.Scope) runs.Reader {
+func (r *Reader) Within(scope reads.Scope) reads.Reader {
 	within := *r
 	within.scope = scope
 	return &within
@@ -192,12 +193,12 @@ func into[R any](targets func(*R) []any, found *[]R) func(columns.Rows) error {
 	return func(rows columns.Rows) error { return columns.List(rows, targets, found) }
 }
 
-// Run implements runs.Reader.
+// Run implements reads.Reader.
 func (r *Reader) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
 	return r.run(ctx, runID, false)
 }
 
-// ClaimedRun implements runs.Reader.
+// ClaimedRun implements reads.Reader.
 func (r *Reader) ClaimedRun(ctx context.Context, runID string) (*model.RunRecord, error) {
 	return r.run(ctx, runID, true)
 }
@@ -228,7 +229,7 @@ func (r *Reader) run(ctx context.Context, runID string, withPayload bool) (*mode
 	return found.list[0], nil
 }
 
-// Named implements runs.Reader.
+// Named implements reads.Reader.
 func (r *Reader) Named(ctx context.Context, name string) (*model.IdempotencyRecord, error) {
 	unknown := refusal.UnknownRun(name)
 	if !refusal.ValidID(name) {
@@ -245,7 +246,7 @@ func (r *Reader) Named(ctx context.Context, name string) (*model.IdempotencyReco
 	return record, err
 }
 
-// SettledAfter implements runs.Reader.
+// SettledAfter implements reads.Reader.
 func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
 	if err := r.reachesRun(ctx, runID); err != nil {
 		return nil, nil, err
@@ -264,7 +265,7 @@ func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*
 	return &found.list[0].Run, settled, nil
 }
 
-// Session implements runs.Reader.
+// Session implements reads.Reader.
 func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
 	if err := r.reachesSession(ctx, sessionID); err != nil {
 		return nil, err
@@ -294,7 +295,7 @@ func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionR
 	return record, nil
 }
 
-// SessionHead implements runs.Reader.
+// SessionHead implements reads.Reader.
 func (r *Reader) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
 	unknown := refusal.UnknownSession(sessionID)
 	if !refusal.ValidID(sessionID) {
@@ -305,7 +306,7 @@ func (r *Reader) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 	return first(ctx, r.db, columns.Sessions.Targets, unknown, f.with(r.sql.Session), f.args...)
 }
 
-// RequestByHandle implements runs.Reader.
+// RequestByHandle implements reads.Reader.
 func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
 	unknown := refusal.UnknownRequest(handle)
 	if !storable(handle) {

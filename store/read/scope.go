@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -45,7 +45,7 @@ func (f *filter) prefixed(column string, prefixes []string) {
 
 // ofOneAgent makes the only agent of a scope the agent of a query that names none, and returns what
 // is left of the scope: lists of one agent have an index.
-func ofOneAgent(agentID *string, scope runs.Scope) runs.Scope {
+func ofOneAgent(agentID *string, scope reads.Scope) reads.Scope {
 	if *agentID == "" && len(scope.AgentIDs) == 1 {
 		*agentID, scope.AgentIDs = scope.AgentIDs[0], nil
 	}
@@ -103,7 +103,7 @@ func (r *Reader) reachesRulesOf(ctx context.Context, sessionID string) (bool, er
 // for a table with the columns of runs, requestWithin for rows of q, and inSessionWithin for
 // rows of which only the session matters.
 
-func (f *filter) sessionWithin(scope *runs.Scope) {
+func (f *filter) sessionWithin(scope *reads.Scope) {
 	f.prefixed("s.session_id", scope.SessionPrefixes)
 	if len(scope.AgentIDs) > 0 {
 		f.oneOf("s.agent_id", scope.AgentIDs)
@@ -111,7 +111,7 @@ func (f *filter) sessionWithin(scope *runs.Scope) {
 	f.equals("s.principal", scope.OwnedBy)
 }
 
-func (f *filter) runWithin(scope *runs.Scope, table string) {
+func (f *filter) runWithin(scope *reads.Scope, table string) {
 	f.prefixed(table+".session_id", scope.SessionPrefixes)
 	if len(scope.AgentIDs) > 0 {
 		f.oneOf(table+".agent_id", scope.AgentIDs)
@@ -120,7 +120,7 @@ func (f *filter) runWithin(scope *runs.Scope, table string) {
 }
 
 // ownedRun adds a condition for the run that a row of r is, or that a row of another table is about.
-func (f *filter) ownedRun(table string, scope *runs.Scope) {
+func (f *filter) ownedRun(table string, scope *reads.Scope) {
 	switch {
 	case scope.OwnedBy == "":
 	case table == "r":
@@ -132,7 +132,7 @@ func (f *filter) ownedRun(table string, scope *runs.Scope) {
 	}
 }
 
-func (f *filter) requestWithin(scope *runs.Scope) {
+func (f *filter) requestWithin(scope *reads.Scope) {
 	f.prefixed("q.session_id", scope.SessionPrefixes)
 	if len(scope.AgentIDs) > 0 {
 		f.exists("FROM runs AS its WHERE its.session_id = q.session_id AND its.run_id = q.run_id", func(its *filter) {
@@ -142,7 +142,7 @@ func (f *filter) requestWithin(scope *runs.Scope) {
 	f.ownedRun("q", scope)
 }
 
-func (f *filter) inSessionWithin(scope *runs.Scope, column string) {
+func (f *filter) inSessionWithin(scope *reads.Scope, column string) {
 	f.prefixed(column, scope.SessionPrefixes)
 	if len(scope.AgentIDs) > 0 || scope.OwnedBy != "" {
 		f.exists("FROM sessions AS its WHERE its.session_id = "+column, func(its *filter) {

@@ -93,7 +93,7 @@ func (r *Reader) Backlogs(ctx context.Context) ([]model.Backlog, error) {
 	return backlogs, nil
 }
 
-// Vitals implements runs.Gauge.
+// Vitals implements reads.Gauge.
 func (r *Reader) Vitals(ctx context.Context, limit int) (*model.Vitals, error) {
 	targets := func(row *vitalsRow) []any { return []any{&row.counted, &row.kind, &row.age, &row.Count, &row.OldestMs} }
 	var rows []vitalsRow

@@ -3,7 +3,7 @@ package read
 import (
 	"context"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
@@ -27,7 +27,7 @@ var RunSize = columns.Runs.Size() + ` + (
 
 // fitting returns how many of the measured rows are within a budget. used is what earlier
 // statements took from it.
-func fitting(ask func(...Query) error, budget *runs.Budget, used *int, sql string, args []any) (fit int, err error) {
+func fitting(ask func(...Query) error, budget *reads.Budget, used *int, sql string, args []any) (fit int, err error) {
 	first := *used == 0
 	err = ask(Query{sql, args, func(rows columns.Rows) error {
 		return columns.Each(rows, itself[int64], func(size *int64) {
@@ -46,7 +46,7 @@ func fitting(ask func(...Query) error, budget *runs.Budget, used *int, sql strin
 
 // listWithin returns the rows of a page that are within a budget, all without one. build makes a
 // list statement from its columns and a limit.
-func listWithin[R any](ctx context.Context, db Database, budget *runs.Budget, limit int, targets func(*R) []any,
+func listWithin[R any](ctx context.Context, db Database, budget *reads.Budget, limit int, targets func(*R) []any,
 	sizes, rows string, build func(statement string, limit int) (string, []any),
 ) ([]R, error) {
 	if budget != nil {

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
@@ -16,8 +18,8 @@ func distinct(texts []string) []string { return slices.Compact(slices.Sorted(sli
 // now appends the current time to the arguments, if the statement needs it.
 func (r *Reader) now(args ...any) []any { return append(args, r.db.Now()...) }
 
-// Claimable implements runs.Reader. Runs with the same time are ordered by id.
-func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
+// Claimable implements reads.Reader. Runs with the same time are ordered by id.
+func (r *Reader) Claimable(ctx context.Context, q reads.ClaimableQuery) ([]reads.Claimable, error) {
 	known := slices.DeleteFunc(distinct(q.AgentIDs), func(id string) bool { return !storable(id) })
 	sql, args := r.sql.Claimable, r.now(max(q.Limit, 0))
 	switch {
@@ -32,26 +34,26 @@ func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.C
 	case len(q.AgentIDs) > 0:
 		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(q.Limit, 0))
 	}
-	targets := func(c *runs.Claimable) []any { return []any{&c.RunID, &c.SessionID, &c.AgentID, &c.ClaimableAtMs} }
+	targets := func(c *reads.Claimable) []any { return []any{&c.RunID, &c.SessionID, &c.AgentID, &c.ClaimableAtMs} }
 	return list(ctx, r.db, targets, sql, args...)
 }
 
-// Due implements runs.Worklist. The limit applies to requests, so it may return fewer runs if one
+// Due implements reads.Worklist. The limit applies to requests, so it may return fewer runs if one
 // has several due requests.
-func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
-	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
+func (r *Reader) Due(ctx context.Context, limit int) ([]reads.DueRun, error) {
+	targets := func(d *reads.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
 	found, err := list(ctx, r.db, targets, r.sql.Due, r.now(max(limit, 0))...)
 	seen := map[string]bool{}
-	return slices.DeleteFunc(found, func(d runs.DueRun) bool {
+	return slices.DeleteFunc(found, func(d reads.DueRun) bool {
 		again := seen[d.RunID]
 		seen[d.RunID] = true
 		return again
 	}), err
 }
 
-// DueEffects implements runs.Worklist.
-func (r *Reader) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error) {
-	targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
+// DueEffects implements reads.Worklist.
+func (r *Reader) DueEffects(ctx context.Context, limit int) ([]reads.DueEffect, error) {
+	targets := func(d *reads.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
 	return list(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
 }
 
@@ -68,8 +70,8 @@ WHERE s.session_id > $1 AND ($2 = '' OR s.session_id <= $2) AND s.active_run_id 
 ORDER BY s.session_id LIMIT $3`
 )
 
-// WedgedSessions implements runs.Keeper.
-func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (wedged []runs.DueRun, next string, err error) {
+// WedgedSessions implements upkeep.Keeper.
+func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (wedged []reads.DueRun, next string, err error) {
 	limit = max(limit, 1)
 	ends, err := list(ctx, r.db, itself[string], sqlSessionBehind, after, limit-1)
 	if err != nil {
@@ -78,7 +80,7 @@ func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (w
 	if len(ends) > 0 {
 		next = ends[0]
 	}
-	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
+	targets := func(d *reads.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
 	wedged, err = list(ctx, r.db, targets, sqlWedgedSessions, after, next, limit)
 	return wedged, next, err
 }
@@ -88,9 +90,9 @@ SELECT r.run_id, r.session_id, r.data_key FROM runs AS r
 WHERE r.data_key IS NOT NULL AND r.run_id > $1
 ORDER BY r.run_id LIMIT $2`
 
-// DataKeys implements runs.Worklist.
-func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]runs.RunKey, error) {
-	targets := func(k *runs.RunKey) []any { return []any{&k.RunID, &k.SessionID, &k.DataKey} }
+// DataKeys implements reads.Worklist.
+func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]reads.RunKey, error) {
+	targets := func(k *reads.RunKey) []any { return []any{&k.RunID, &k.SessionID, &k.DataKey} }
 	return list(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
 }
 
@@ -101,12 +103,12 @@ SELECT q.session_id, q.run_id, q.request_id, CASE WHEN q.sealed LIKE '{"callback
 WHERE (q.session_id, q.run_id, q.request_id) > ($1, $2, $3)
 ORDER BY q.session_id, q.run_id, q.request_id LIMIT $4`
 
-// SealedRequests implements runs.Rewrapper.
-func (r *Reader) SealedRequests(ctx context.Context, after runs.SealedRequest, limit int) ([]runs.SealedRequest, error) {
+// SealedRequests implements upkeep.Rewrapper.
+func (r *Reader) SealedRequests(ctx context.Context, after upkeep.SealedRequest, limit int) ([]upkeep.SealedRequest, error) {
 	return list(ctx, r.lists, sealedTargets, sqlSealedRequests, after.SessionID, after.RunID, after.RequestID, max(limit, 0))
 }
 
-func sealedTargets(q *runs.SealedRequest) []any {
+func sealedTargets(q *upkeep.SealedRequest) []any {
 	return []any{&q.SessionID, &q.RunID, &q.RequestID, (*[]byte)(&q.Sealed)}
 }
 
@@ -117,12 +119,12 @@ JOIN requests AS q ON q.session_id = f.session_id AND q.run_id = f.run_id AND f.
 WHERE f.webhook_id = 'callback' AND f.webhook_id <> '' AND f.state = 'pending' AND q.sealed LIKE '{"callback":%'
 LIMIT $1`
 
-// OwedCallbacks implements runs.Rewrapper.
-func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]runs.SealedRequest, error) {
+// OwedCallbacks implements upkeep.Rewrapper.
+func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]upkeep.SealedRequest, error) {
 	return list(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
 }
 
-// NextDueAtMs implements runs.Worklist.
+// NextDueAtMs implements reads.Worklist.
 func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
 	targets := func(at *[2]int64) []any { return []any{&at[0], &at[1]} }
 	at, err := first(ctx, r.db, targets, errNoRow, r.sql.NextDue, r.now()...)
@@ -132,12 +134,12 @@ func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err err
 	return at[0], at[1], nil
 }
 
-// NowMs implements runs.Keeper.
+// NowMs implements upkeep.Keeper.
 func (r *Reader) NowMs(ctx context.Context) (int64, error) {
 	return count(ctx, r.db, r.sql.Now, r.now()...)
 }
 
-// Rule implements runs.Reader.
+// Rule implements reads.Reader.
 func (r *Reader) Rule(ctx context.Context, ruleID string) (*rules.Record, error) {
 	unknown := refusal.UnknownRule(ruleID)
 	if !refusal.ValidID(ruleID) {
@@ -148,8 +150,8 @@ func (r *Reader) Rule(ctx context.Context, ruleID string) (*rules.Record, error)
 	return first(ctx, r.db, columns.RuleRecord, unknown, f.with(r.sql.Rule), f.args...)
 }
 
-// RulesFor implements runs.Reader.
-func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int, budget *runs.Budget) (standing []rules.Rule, nowMs int64, err error) {
+// RulesFor implements reads.Reader.
+func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int, budget *reads.Budget) (standing []rules.Rule, nowMs int64, err error) {
 	sessions := []string{rules.AllSessions}
 	if refusal.ValidID(sessionID) {
 		sessions = append(sessions, sessionID)
@@ -246,14 +248,14 @@ SELECT r.run_id, r.attached, r.fence, r.started_at_ms = r.submitted_at_ms AND r.
 // maxRunsAsked bounds the arguments of one statement.
 const maxRunsAsked = 1_000
 
-// Owners implements runs.Worklist.
-func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error) {
-	return ofRuns(ctx, r, sqlOwners, runIDs, func(o *runs.Owners) []any { return []any{&o.Principal, &o.HolderPrincipal} })
+// Owners implements reads.Worklist.
+func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]reads.Owners, error) {
+	return ofRuns(ctx, r, sqlOwners, runIDs, func(o *reads.Owners) []any { return []any{&o.Principal, &o.HolderPrincipal} })
 }
 
-// Holdings implements runs.Presence.
-func (r *Reader) Holdings(ctx context.Context, runIDs []string) (map[string]runs.Holding, error) {
-	return ofRuns(ctx, r, sqlHoldings, runIDs, func(h *runs.Holding) []any { return []any{&h.Attached, &h.Claims, &h.InOneStep} })
+// Holdings implements reads.Presence.
+func (r *Reader) Holdings(ctx context.Context, runIDs []string) (map[string]reads.Holding, error) {
+	return ofRuns(ctx, r, sqlHoldings, runIDs, func(h *reads.Holding) []any { return []any{&h.Attached, &h.Claims, &h.InOneStep} })
 }
 
 // ofRuns returns what a statement has about runs behind their run_id, keyed by it.
@@ -277,8 +279,8 @@ func ofRuns[Row any](ctx context.Context, r *Reader, statement string, runIDs []
 	return rows, nil
 }
 
-// FinishedRuns implements runs.Keeper.
-func (r *Reader) FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error) {
-	targets := func(f *runs.FinishedRun) []any { return []any{&f.FinishedAtMs, &f.RunID, &f.SessionID} }
+// FinishedRuns implements upkeep.Keeper.
+func (r *Reader) FinishedRuns(ctx context.Context, beforeMs int64, after upkeep.FinishedRun, limit int) ([]upkeep.FinishedRun, error) {
+	targets := func(f *upkeep.FinishedRun) []any { return []any{&f.FinishedAtMs, &f.RunID, &f.SessionID} }
 	return list(ctx, r.lists, targets, r.sql.FinishedRuns, beforeMs, after.FinishedAtMs, after.RunID, max(limit, 0))
 }

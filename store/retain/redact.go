@@ -7,9 +7,9 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
@@ -45,8 +45,8 @@ UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'r
 WHERE session_id = $1 AND run_id = $2`
 )
 
-// RedactEvents implements [runs.Redactor].
-func (r *Retention) RedactEvents(ctx context.Context, redaction *runs.Redaction) (count int, err error) {
+// RedactEvents implements [upkeep.Redactor].
+func (r *Retention) RedactEvents(ctx context.Context, redaction *upkeep.Redaction) (count int, err error) {
 	err = r.alone(ctx, "redact events", func(ctx context.Context, tx Transaction) (err error) {
 		count, err = redact(ctx, tx, r.redaction, redaction, func() error { return r.sql.addEntry(ctx, tx, redaction.Entry()) })
 		return err
@@ -61,7 +61,7 @@ func (r *Retention) RedactEvents(ctx context.Context, redaction *runs.Redaction)
 // redact deletes the bodies of events, and the requests, resolutions and outputs that they
 // report. addEntry writes the line of the audit's own log. It returns the number of events
 // without a body, so that a repeated call gets the same answer.
-func redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Redaction, addEntry func() error) (int, error) {
+func redact(ctx context.Context, tx Transaction, s *RedactStatements, r *upkeep.Redaction, addEntry func() error) (int, error) {
 	if _, there, err := number(ctx, tx, s.Lock, r.SessionID); err != nil || !there {
 		if err == nil {
 			err = refusal.UnknownSession(r.SessionID)

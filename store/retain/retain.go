@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
@@ -55,8 +55,8 @@ const (
 	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
 )
 
-// Retention is the implementation of both engines: the part of [runs.Keeper] that deletes decided rows,
-// [runs.Redactor] and [runs.Rewrapper].
+// Retention is the implementation of both engines: the part of [upkeep.Keeper] that deletes decided rows,
+// [upkeep.Redactor] and [upkeep.Rewrapper].
 type Retention struct {
 	alone Alone
 	nowMs func(context.Context) (int64, error)
@@ -74,18 +74,18 @@ func New(alone Alone, nowMs func(context.Context) (int64, error), retention *Sta
 	return &Retention{alone, nowMs, retention, redaction}
 }
 
-// TrimSession implements [runs.Keeper].
-func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (trimmed runs.Trimmed, err error) {
+// TrimSession implements [upkeep.Keeper].
+func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (trimmed upkeep.Trimmed, err error) {
 	nowMs, err := r.nowMs(ctx)
 	if err != nil {
-		return runs.Trimmed{}, err
+		return upkeep.Trimmed{}, err
 	}
 	err = r.alone(ctx, "trim a session", func(ctx context.Context, tx Transaction) (err error) {
 		trimmed, err = trim(ctx, tx, r.sql, sessionID, beforeMs, nowMs, max(limit, 1))
 		return err
 	})
 	if err != nil {
-		return runs.Trimmed{}, err
+		return upkeep.Trimmed{}, err
 	}
 	failpoint.Hit("retain.committed")
 	return trimmed, nil
@@ -93,8 +93,8 @@ func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs 
 
 // trim deletes up to limit events, oldest first, up to the first one of a run that must stay.
 // Then it deletes the runs without events, and then the session if it is empty.
-func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int) (runs.Trimmed, error) {
-	var trimmed runs.Trimmed
+func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int) (upkeep.Trimmed, error) {
+	var trimmed upkeep.Trimmed
 	first, there, err := number(ctx, tx, s.TrimLock, sessionID)
 	if err != nil || !there {
 		return trimmed, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/door"
 )
@@ -106,7 +107,7 @@ func TestDecisionsFromMemoryHaveTheClock(t *testing.T) {
 	for _, nowMs := range []int64{1_000_050, 1_005_000, 1_004_000} {
 		clock.Store(nowMs)
 		do(t, s, &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}})
-		events, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+		events, _, err := s.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
 		require.Equal(t, nowMs, events[len(events)-1].TimestampMs)
 	}

@@ -150,7 +150,7 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 // Hears reports that notices of all commits arrive: no other process commits.
 func (s *Store) Hears() bool { return true }
 
-// AloneMs implements runs.Presence: no other process has the database open.
+// AloneMs implements reads.Presence: no other process has the database open.
 func (s *Store) AloneMs() int64 { return math.MaxInt64 }
 
 // Pools returns how the connections of the lane and of reads are used. A database in memory has
@@ -163,10 +163,10 @@ func (s *Store) Pools() []door.PoolState {
 	return states
 }
 
-// NowMs implements [runs.Keeper].
+// NowMs implements runs.Instance.
 func (s *Store) NowMs(context.Context) (int64, error) { return s.nowMs(), nil }
 
-// Ready implements [runs.Keeper].
+// Ready implements runs.Instance.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.Stalled(); err != nil {
 		return err
@@ -194,7 +194,7 @@ func otherSchema(format string, args ...any) error {
 	return &runs.NotReadyError{Detail: err.Error(), Err: err}
 }
 
-// Close implements [runs.Keeper].
+// Close implements upkeep.Keeper.
 func (s *Store) Close() error {
 	if !s.owned.closing() {
 		return nil

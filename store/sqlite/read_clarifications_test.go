@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func TestReadsOfClarifications(t *testing.T) {
@@ -30,7 +31,7 @@ func TestReadsOfClarifications(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, session.Besides)
 
-	summaries, err := store.Sessions(t.Context(), runs.SessionQuery{Limit: 10})
+	summaries, err := store.Sessions(t.Context(), reads.SessionQuery{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, summaries, 2)
 	require.Zero(t, summaries[0].PendingQuestions, "the child's questions are the parent's to answer")
@@ -46,7 +47,7 @@ func TestReadsOfClarifications(t *testing.T) {
 	nowMs = 5
 	due, err = store.DueEffects(t.Context(), 2)
 	require.NoError(t, err)
-	require.Equal(t, []runs.DueEffect{{SessionID: "child", EffectID: "open:c-1"}, {SessionID: "child", EffectID: "open:c-2"}}, due)
+	require.Equal(t, []reads.DueEffect{{SessionID: "child", EffectID: "open:c-1"}, {SessionID: "child", EffectID: "open:c-2"}}, due)
 }
 
 func TestEffectsByStateAndPage(t *testing.T) {
@@ -62,15 +63,15 @@ func TestEffectsByStateAndPage(t *testing.T) {
 	}
 	require.NoError(t, commit(t.Context(), store, w))
 	for _, test := range []struct {
-		query runs.EffectQuery
+		query reads.EffectQuery
 		want  []string
 	}{
-		{runs.EffectQuery{}, []string{"answer:3", "open:c-1", "open:c-2", "open:c-over", "answer:2", "answer:1", "answer:0"}},
-		{runs.EffectQuery{SessionID: "parent"}, []string{"answer:3", "answer:2", "answer:1", "answer:0"}},
-		{runs.EffectQuery{State: api.EffectPending}, []string{"open:c-1", "open:c-2", "open:c-over"}},
-		{runs.EffectQuery{State: api.EffectPending, SessionID: "parent"}, nil},
-		{runs.EffectQuery{State: api.EffectFailed}, []string{"answer:3", "answer:1"}},
-		{runs.EffectQuery{State: api.EffectDone, SessionID: "parent"}, []string{"answer:2", "answer:0"}},
+		{reads.EffectQuery{}, []string{"answer:3", "open:c-1", "open:c-2", "open:c-over", "answer:2", "answer:1", "answer:0"}},
+		{reads.EffectQuery{SessionID: "parent"}, []string{"answer:3", "answer:2", "answer:1", "answer:0"}},
+		{reads.EffectQuery{State: api.EffectPending}, []string{"open:c-1", "open:c-2", "open:c-over"}},
+		{reads.EffectQuery{State: api.EffectPending, SessionID: "parent"}, nil},
+		{reads.EffectQuery{State: api.EffectFailed}, []string{"answer:3", "answer:1"}},
+		{reads.EffectQuery{State: api.EffectDone, SessionID: "parent"}, []string{"answer:2", "answer:0"}},
 	} {
 		// A page holds one effect, to try every cursor.
 		test.query.Limit = 1
@@ -82,7 +83,7 @@ func TestEffectsByStateAndPage(t *testing.T) {
 				break
 			}
 			got = append(got, page[0].EffectID)
-			test.query.After = &runs.EffectPosition{CreatedAtMs: page[0].CreatedAtMs, EffectID: page[0].EffectID}
+			test.query.After = &reads.EffectPosition{CreatedAtMs: page[0].CreatedAtMs, EffectID: page[0].EffectID}
 		}
 		require.Equal(t, test.want, got, "%+v", test.query)
 	}

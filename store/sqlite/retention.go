@@ -112,12 +112,12 @@ func (s *Store) alone(ctx context.Context, doing string, do func(context.Context
 	return err
 }
 
-// SweepRules implements [runs.Keeper].
+// SweepRules implements [upkeep.Keeper].
 func (s *Store) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
 	return s.sweep(ctx, sqlSweepRules, beforeMs, limit)
 }
 
-// SweepIdempotency implements [runs.Keeper].
+// SweepIdempotency implements [upkeep.Keeper].
 func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
 	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
 }

@@ -3,7 +3,7 @@ package sqlite
 import (
 	"strings"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
@@ -219,7 +219,7 @@ LIMIT $4`,
 // runIndex names the index of a list of runs: SQLite has no statistics here and chooses any that
 // fits. The remaining filters are the runs of one session, the kinds of one agent or status, and
 // the finished runs of one agent or kind.
-func runIndex(q runs.RunQuery, part string) string {
+func runIndex(q reads.RunQuery, part string) string {
 	unfinished := part == read.Unfinished
 	index := "runs_list"
 	switch {

@@ -18,7 +18,7 @@ const leastFree = 16 << 20
 // free and writable.
 var disk = diskOf
 
-// FreeBytes implements [runs.Disk].
+// FreeBytes implements upkeep.Disk.
 func (s *Store) FreeBytes() int64 {
 	if s.owned.path == "" {
 		return math.MaxInt64

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -53,7 +54,7 @@ func requestEvents(b *testing.B, store runs.Store, fillLog func()) {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
 				count := 0
-				for q, more := (runs.EventQuery{SessionID: "long", AboutRequests: aboutRequests, Limit: 1000, MaxBytes: api.MaxReplyBytes}), true; more; {
+				for q, more := (reads.EventQuery{SessionID: "long", AboutRequests: aboutRequests, Limit: 1000, MaxBytes: api.MaxReplyBytes}), true; more; {
 					var events []model.Event
 					events, more, err = store.EventsWithin(b.Context(), q)
 					require.NoError(b, err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var claimTests = map[string]func(*harness){
@@ -88,9 +89,9 @@ var claimTests = map[string]func(*harness){
 		require.Equal(h, []string{"r-001", "r-003"}, h.claimable("a"))
 		require.Equal(h, []string{"r-000", "r-002", "r-004"}, h.claimable("c", "b", "c"))
 		require.Empty(h, h.claimable("nobody"))
-		list, err := h.store.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: []string{"a", "b"}, Limit: 3})
+		list, err := h.store.Claimable(h.ctx, reads.ClaimableQuery{AgentIDs: []string{"a", "b"}, Limit: 3})
 		require.NoError(h, err)
-		require.Equal(h, []runs.Claimable{
+		require.Equal(h, []reads.Claimable{
 			{RunID: "r-000", SessionID: "s-000", AgentID: "b", ClaimableAtMs: clockStart},
 			{RunID: "r-001", SessionID: "s-001", AgentID: "a", ClaimableAtMs: clockStart},
 			{RunID: "r-003", SessionID: "s-003", AgentID: "a", ClaimableAtMs: clockStart + 1},

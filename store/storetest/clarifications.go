@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var clarificationTests = map[string]func(*harness){
@@ -98,7 +99,7 @@ var clarificationTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, string(written), string(claimed.Run.Requester))
 		requireText(h, string(opened.Run.Run.Input), claimed.Run.Input)
-		list, err := h.store.Runs(h.ctx, runs.RunQuery{Kind: api.KindParentClarification, Limit: 10})
+		list, err := h.store.Runs(h.ctx, reads.RunQuery{Kind: api.KindParentClarification, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		require.Equal(h, *record, list[0])
@@ -174,9 +175,9 @@ var clarificationTests = map[string]func(*harness){
 		other.Request.Questions[0].Question = "Another one?"
 		h.refuse(api.CodeIDConflict, other)
 		h.carryOut()
-		require.Len(h, h.effects(runs.EffectQuery{Limit: 10}), 1)
+		require.Len(h, h.effects(reads.EffectQuery{Limit: 10}), 1)
 		require.Len(h, h.pendingQuestions(""), 1)
-		list, err := h.store.Runs(h.ctx, runs.RunQuery{SessionID: "parent", Limit: 10})
+		list, err := h.store.Runs(h.ctx, reads.RunQuery{SessionID: "parent", Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 	},
@@ -213,7 +214,7 @@ var clarificationTests = map[string]func(*harness){
 		h.clock.Advance(10)
 		due, err := h.store.Due(h.ctx, 10)
 		require.NoError(h, err)
-		require.Equal(h, []runs.DueRun{{RunID: clarificationID, SessionID: "parent"}}, due, "the child's side has no deadline of its own")
+		require.Equal(h, []reads.DueRun{{RunID: clarificationID, SessionID: "parent"}}, due, "the child's side has no deadline of its own")
 		h.do(&runs.ExpireRequests{SessionID: "parent", RunID: clarificationID})
 		due, err = h.store.Due(h.ctx, 10)
 		require.NoError(h, err)
@@ -312,7 +313,7 @@ func (h *harness) declinesMany(decline func()) {
 	h.drain("parent")
 	require.Empty(h, h.pendingQuestions(""))
 	require.Zero(h, h.summary("parent").PendingQuestions)
-	completed, err := h.store.CountRuns(h.ctx, runs.RunQuery{SessionID: "parent", Kind: api.KindParentClarification, Status: api.StatusCompleted})
+	completed, err := h.store.CountRuns(h.ctx, reads.RunQuery{SessionID: "parent", Kind: api.KindParentClarification, Status: api.StatusCompleted})
 	require.NoError(h, err)
 	require.Equal(h, int64(asked), completed)
 	require.Equal(h, api.OutcomeAnswered, h.onlyRequest(answered.RunID).Outcome)

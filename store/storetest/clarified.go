@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -48,24 +49,24 @@ func (h *harness) asked(runID string, fence int64, requestID string, park bool) 
 // carryOut performs effects like the service, until none is due.
 func (h *harness) carryOut() {
 	h.Helper()
-	h.carryOutThose(func(runs.DueEffect) bool { return true })
+	h.carryOutThose(func(reads.DueEffect) bool { return true })
 }
 
 // drain performs the effects that end the rest of an ended or interrupted session, and no
 // others.
 func (h *harness) drain(sessionID string) {
 	h.Helper()
-	h.carryOutThose(func(due runs.DueEffect) bool {
+	h.carryOutThose(func(due reads.DueEffect) bool {
 		return due.SessionID == sessionID && model.EffectKindOf(due.EffectID) == api.EffectDrainSession
 	})
 }
 
-func (h *harness) carryOutThose(chosen func(runs.DueEffect) bool) {
+func (h *harness) carryOutThose(chosen func(reads.DueEffect) bool) {
 	h.Helper()
 	for {
 		due, err := h.store.DueEffects(h.ctx, 1_000)
 		require.NoError(h, err)
-		due = slices.DeleteFunc(due, func(one runs.DueEffect) bool { return !chosen(one) })
+		due = slices.DeleteFunc(due, func(one reads.DueEffect) bool { return !chosen(one) })
 		if len(due) == 0 {
 			return
 		}
@@ -124,7 +125,7 @@ func messageIDs(messages []model.Message) []string {
 	return ids
 }
 
-func (h *harness) effects(q runs.EffectQuery) []model.Effect {
+func (h *harness) effects(q reads.EffectQuery) []model.Effect {
 	h.Helper()
 	list, err := h.store.Effects(h.ctx, q)
 	require.NoError(h, err)
@@ -159,7 +160,7 @@ func deliverID(clarificationID string) string {
 // pendingQuestions returns the open questions of a session, of all when it is empty.
 func (h *harness) pendingQuestions(sessionID string) []model.PendingRequest {
 	h.Helper()
-	query := runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Limit: 1_000}
+	query := reads.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Limit: 1_000}
 	list, err := h.store.PendingRequests(h.ctx, query)
 	require.NoError(h, err)
 	count, err := h.store.CountPendingRequests(h.ctx, query)
@@ -171,7 +172,7 @@ func (h *harness) pendingQuestions(sessionID string) []model.PendingRequest {
 // summary returns the line of a session in the list of sessions.
 func (h *harness) summary(sessionID string) model.SessionSummary {
 	h.Helper()
-	list, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 1_000})
+	list, err := h.store.Sessions(h.ctx, reads.SessionQuery{Limit: 1_000})
 	require.NoError(h, err)
 	for i := range list {
 		if list[i].Session.SessionID == sessionID {

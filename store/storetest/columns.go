@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
@@ -28,7 +29,7 @@ var columnTests = map[string]func(*harness){
 		h.do(&runs.FinishEffect{SessionID: "session-of-failed", EffectID: h.effectIDOf("failed"), Attempt: 1, Error: "never", Permanent: true})
 
 		listed, loaded := Tables{}, Tables{}
-		for _, effect := range h.effects(runs.EffectQuery{Limit: 10}) {
+		for _, effect := range h.effects(reads.EffectQuery{Limit: 10}) {
 			listed.add("effects", effectColumns(&effect))
 			// A failure of another attempt changes nothing and returns the loaded row.
 			reply := h.do(&runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: 7, Error: "late"})
@@ -53,7 +54,7 @@ var columnTests = map[string]func(*harness){
 		h.do(&runs.RevokeRule{RuleID: "l-2", Actor: person})
 
 		listed, single := Tables{}, Tables{}
-		list, err := h.store.Rules(h.ctx, runs.RuleQuery{Limit: 10})
+		list, err := h.store.Rules(h.ctx, reads.RuleQuery{Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 3)
 		for i := range list {
@@ -100,7 +101,7 @@ var columnTests = map[string]func(*harness){
 type webhookStore interface {
 	webhooks.Store
 	RefreshWebhooks(ctx context.Context) error
-	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
+	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]reads.DueEffect, error)
 }
 
 // webhook creates a webhook for the events of later decisions.

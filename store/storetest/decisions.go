@@ -8,10 +8,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // decisions walks a list of decisions by its cursor, and returns "run/request" of each.
-func (h *harness) decisions(q runs.DecisionQuery) []string {
+func (h *harness) decisions(q reads.DecisionQuery) []string {
 	h.Helper()
 	var found []string
 	for range 100 {
@@ -25,7 +26,7 @@ func (h *harness) decisions(q runs.DecisionQuery) []string {
 			return found
 		}
 		last := page[len(page)-1].Request
-		q.After = &runs.DecisionPosition{SettledAtMs: last.SettledAtMs, Handle: last.Handle}
+		q.After = &reads.DecisionPosition{SettledAtMs: last.SettledAtMs, Handle: last.Handle}
 	}
 	require.Fail(h, "the list does not end")
 	return nil
@@ -45,22 +46,22 @@ var decisionTests = map[string]func(*harness){
 
 		everything := []string{"r-2/q", "r-1/b", "r-1/a"}
 		for _, limit := range []int{1, 2, 3, 4} {
-			require.Equal(h, everything, h.decisions(runs.DecisionQuery{Limit: limit}), "an open request is none")
+			require.Equal(h, everything, h.decisions(reads.DecisionQuery{Limit: limit}), "an open request is none")
 		}
 		for _, test := range []struct {
-			query runs.DecisionQuery
+			query reads.DecisionQuery
 			want  []string
 		}{
-			{runs.DecisionQuery{SessionID: "s-1"}, []string{"r-1/b", "r-1/a"}},
-			{runs.DecisionQuery{SessionID: "nobody"}, nil},
-			{runs.DecisionQuery{AgentID: "coder"}, []string{"r-2/q"}},
-			{runs.DecisionQuery{ResolvedBy: "ada"}, []string{"r-2/q", "r-1/a"}},
-			{runs.DecisionQuery{ResolvedBy: "ada", SessionID: "s-1"}, []string{"r-1/a"}},
-			{runs.DecisionQuery{ResolvedBy: "ad"}, nil},
-			{runs.DecisionQuery{ResolvedBy: "\xff\x00"}, nil},
-			{runs.DecisionQuery{Outcome: api.OutcomeDenied}, []string{"r-1/b"}},
-			{runs.DecisionQuery{SinceMs: settledAtMs - 10}, []string{"r-2/q", "r-1/b"}},
-			{runs.DecisionQuery{SinceMs: settledAtMs + 1}, nil},
+			{reads.DecisionQuery{SessionID: "s-1"}, []string{"r-1/b", "r-1/a"}},
+			{reads.DecisionQuery{SessionID: "nobody"}, nil},
+			{reads.DecisionQuery{AgentID: "coder"}, []string{"r-2/q"}},
+			{reads.DecisionQuery{ResolvedBy: "ada"}, []string{"r-2/q", "r-1/a"}},
+			{reads.DecisionQuery{ResolvedBy: "ada", SessionID: "s-1"}, []string{"r-1/a"}},
+			{reads.DecisionQuery{ResolvedBy: "ad"}, nil},
+			{reads.DecisionQuery{ResolvedBy: "\xff\x00"}, nil},
+			{reads.DecisionQuery{Outcome: api.OutcomeDenied}, []string{"r-1/b"}},
+			{reads.DecisionQuery{SinceMs: settledAtMs - 10}, []string{"r-2/q", "r-1/b"}},
+			{reads.DecisionQuery{SinceMs: settledAtMs + 1}, nil},
 		} {
 			query := test.query
 			query.Limit = 2
@@ -75,7 +76,7 @@ var decisionTests = map[string]func(*harness){
 		h.wait("s", "r", approvals(ids...))
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow(ids...), Actor: person})
 		for _, limit := range []int{1, 2, 5, 6} {
-			found := h.decisions(runs.DecisionQuery{Limit: limit})
+			found := h.decisions(reads.DecisionQuery{Limit: limit})
 			slices.Sort(found)
 			require.Equal(h, []string{"r/a", "r/b", "r/c", "r/d", "r/e"}, found)
 		}
@@ -93,7 +94,7 @@ var decisionTests = map[string]func(*harness){
 		require.Equal(h, api.StatusCancelled, settled.RunStatus)
 		require.Equal(h, api.OutcomeCancelled, settled.Request.Outcome)
 		require.Equal(h, settled.Request.Recorded().ResolvedBy, settled.Request.ResolvedBy)
-		listed, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
+		listed, err := h.store.Decisions(h.ctx, reads.DecisionQuery{Limit: 10})
 		require.NoError(h, err)
 		require.Equal(h, []model.DecidedRequest{*settled}, listed)
 		for _, unknown := range []string{"", "nothing", "nul\x00", "\xff", "a"} {
@@ -107,7 +108,7 @@ var decisionTests = map[string]func(*harness){
 		h.carryOut()
 		h.do(&runs.AnswerQuestion{RunID: runID, Resolution: answer("q", "left"), Actor: person})
 		h.carryOut()
-		require.Equal(h, []string{runID + "/q"}, h.decisions(runs.DecisionQuery{Limit: 10}))
+		require.Equal(h, []string{runID + "/q"}, h.decisions(reads.DecisionQuery{Limit: 10}))
 		_, err := h.store.DecisionByHandle(h.ctx, h.onlyRequest("asker").Handle)
 		requireCode(h, api.CodeRequestNotFound, err)
 	},

@@ -15,8 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
@@ -125,7 +127,7 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 
 // trim deletes a session's finished rows.
 func trim(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, sessionID string, nowMs int64) {
-	var first runs.Trimmed
+	var first upkeep.Trimmed
 	for i, s := range subjects {
 		trimmed, err := s.store.TrimSession(ctx, sessionID, nowMs, 1000)
 		if err != nil {
@@ -184,7 +186,7 @@ func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 	var first map[string]any
 	for _, s := range subjects {
 		storetest.RequireHealthy(ctx, rt, s.store)
-		shown := reads(rt, ctx, s.store)
+		shown := allReads(rt, ctx, s.store)
 		for _, runID := range model.RunIDs() {
 			record, err := s.store.ClaimedRun(ctx, runID)
 			if err != nil {
@@ -209,7 +211,7 @@ func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 func compareOwed(rt *rapid.T, ctx context.Context, want *storetest.Model, subjects []subject, nowMs int64) {
 	for _, s := range subjects {
 		check := s.check(rt)
-		effects, err := s.store.Effects(ctx, runs.EffectQuery{Limit: 1_000})
+		effects, err := s.store.Effects(ctx, reads.EffectQuery{Limit: 1_000})
 		check("the effects", want.Effects(), effects, err)
 		due, err := s.store.DueEffects(ctx, 1_000)
 		check("the due effects", want.DueEffects(nowMs), due, err)
@@ -241,16 +243,16 @@ func compareRules(rt *rapid.T, ctx context.Context, memory *storetest.Model, sub
 	want := memory.Rules()
 	for _, s := range subjects {
 		check := s.check(rt)
-		records, err := s.store.Rules(ctx, runs.RuleQuery{Limit: 1_000})
+		records, err := s.store.Rules(ctx, reads.RuleQuery{Limit: 1_000})
 		check("the rules", want, records, err)
-		count, err := s.store.CountRules(ctx, runs.RuleQuery{})
+		count, err := s.store.CountRules(ctx, reads.RuleQuery{})
 		check("how many rules there are", int64(len(want)), count, err)
 		for i := range want {
 			record, err := s.store.Rule(ctx, want[i].Rule.RuleID)
 			check("a rule", &want[i], record, err)
 		}
 		for _, sessionID := range []string{"s-1", "s-2", "S-3", "nobody"} {
-			rules, atMs, err := s.store.RulesFor(ctx, sessionID, 1_000, &runs.Budget{MaxBytes: api.MaxReplyBytes})
+			rules, atMs, err := s.store.RulesFor(ctx, sessionID, 1_000, &reads.Budget{MaxBytes: api.MaxReplyBytes})
 			check("the rules for "+sessionID, memory.RulesFor(sessionID), rules, err)
 			check("the moment", nowMs, atMs, err)
 		}
@@ -265,8 +267,8 @@ func compareRules(rt *rapid.T, ctx context.Context, memory *storetest.Model, sub
 	}
 }
 
-// reads asks a store everything it can be asked.
-func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
+// allReads asks a store everything it can be asked.
+func allReads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	shown := map[string]any{}
 	show := func(name string, value any, err error) {
 		refusal := new(refusal.Error)
@@ -278,18 +280,18 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 	for _, sessionID := range []string{"nobody", "s-1", "s-2", "S-3"} {
 		session, err := store.Session(ctx, sessionID)
 		show("session "+sessionID, session, err)
-		events, _, err := store.EventsWithin(ctx, runs.EventQuery{SessionID: sessionID, After: 3, Limit: 20, MaxBytes: api.MaxReplyBytes})
+		events, _, err := store.EventsWithin(ctx, reads.EventQuery{SessionID: sessionID, After: 3, Limit: 20, MaxBytes: api.MaxReplyBytes})
 		show("events of "+sessionID, events, err)
 	}
 	for _, runID := range []string{"nobody", "r-1", "r-2", "r-3", "R-4", "r-5", "r-6"} {
 		run, err := store.Run(ctx, runID)
 		show("run "+runID, run, err)
-		events, _, err := store.EventsWithin(ctx, runs.EventQuery{RunID: runID, After: 2, Limit: 10, MaxBytes: api.MaxReplyBytes})
+		events, _, err := store.EventsWithin(ctx, reads.EventQuery{RunID: runID, After: 2, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		show("events of "+runID, events, err)
 		of, settled, err := store.SettledAfter(ctx, runID, 1)
 		show("settled of "+runID, []any{of, settled}, err)
 	}
-	for i, query := range []runs.RunQuery{
+	for i, query := range []reads.RunQuery{
 		{Limit: 100},
 		{Limit: 3, Last: true},
 		{Limit: 100, PriorityActive: true},
@@ -297,16 +299,16 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		{Limit: 100, SessionID: "s-1", AgentID: "coder"},
 		{Limit: 100, Status: api.StatusRunning},
 		{Limit: 100, Kind: api.KindParentClarification},
-		{Limit: 100, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs() + 1_000, RunID: "r-2"}},
-		{Limit: 2, PriorityActive: true, After: &runs.RunPosition{Over: true, SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
-		{Limit: 100, PriorityActive: true, After: &runs.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
+		{Limit: 100, After: &reads.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs() + 1_000, RunID: "r-2"}},
+		{Limit: 2, PriorityActive: true, After: &reads.RunPosition{Over: true, SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
+		{Limit: 100, PriorityActive: true, After: &reads.RunPosition{SubmittedAtMs: storetest.NewClock().NowMs(), RunID: "r-1"}},
 	} {
 		list, err := store.Runs(ctx, query)
 		show(fmt.Sprintf("runs %d", i), list, err)
 		count, err := store.CountRuns(ctx, query)
 		show(fmt.Sprintf("count of runs %d", i), count, err)
 	}
-	for i, query := range []runs.SessionQuery{
+	for i, query := range []reads.SessionQuery{
 		{Limit: 100},
 		{Limit: 2, After: "S-3"},
 		{Limit: 100, Status: api.SessionIdle},
@@ -319,36 +321,36 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		count, err := store.CountSessions(ctx, query)
 		show(fmt.Sprintf("count of sessions %d", i), count, err)
 	}
-	for i, query := range []runs.RequestQuery{
+	for i, query := range []reads.RequestQuery{
 		{Limit: 100, Kind: model.KindApproval},
 		{Limit: 100, Kind: model.KindQuestion},
 		{Limit: 100, Kind: model.KindQuestion, SessionID: "s-1"},
 		{Limit: 100, Kind: model.KindClarification},
 		{Kind: model.KindQuestion, SessionID: "s-1", Oldest: true},
 		{Limit: 100, Kind: model.KindApproval, SessionID: "s-1", RunID: "r-1"},
-		{Limit: 1, Kind: model.KindApproval, After: &runs.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
+		{Limit: 1, Kind: model.KindApproval, After: &reads.RequestPosition{SessionID: "s-1", RunID: "r-1", RequestID: "a-1"}},
 	} {
 		list, err := store.PendingRequests(ctx, query)
 		show(fmt.Sprintf("pending %d", i), list, err)
 		count, err := store.CountPendingRequests(ctx, query)
 		show(fmt.Sprintf("count of pending %d", i), count, err)
 	}
-	for i, query := range []runs.EffectQuery{
+	for i, query := range []reads.EffectQuery{
 		{Limit: 100, State: api.EffectPending},
 		{Limit: 100, State: api.EffectDone},
 		{Limit: 2, State: api.EffectFailed},
 		{Limit: 3, SessionID: "s-1"},
-		{Limit: 100, After: &runs.EffectPosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, EffectID: "open_clarification:run_000020"}},
+		{Limit: 100, After: &reads.EffectPosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, EffectID: "open_clarification:run_000020"}},
 	} {
 		list, err := store.Effects(ctx, query)
 		show(fmt.Sprintf("effects %d", i), list, err)
 	}
-	for i, query := range []runs.RuleQuery{
+	for i, query := range []reads.RuleQuery{
 		{Limit: 2},
 		{Limit: 100, SessionID: "s-1"},
 		{Limit: 100, SessionID: rules.AllSessions},
-		{Limit: 1, SessionID: "s-2", After: &runs.RulePosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, RuleID: "l-2"}},
-		{Limit: 100, After: &runs.RulePosition{CreatedAtMs: storetest.NewClock().NowMs(), RuleID: "l-1"}},
+		{Limit: 1, SessionID: "s-2", After: &reads.RulePosition{CreatedAtMs: storetest.NewClock().NowMs() + 1_000, RuleID: "l-2"}},
+		{Limit: 100, After: &reads.RulePosition{CreatedAtMs: storetest.NewClock().NowMs(), RuleID: "l-1"}},
 	} {
 		list, err := store.Rules(ctx, query)
 		show(fmt.Sprintf("rules %d", i), list, err)
@@ -356,7 +358,7 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 		show(fmt.Sprintf("count of rules %d", i), count, err)
 	}
 	for i, agents := range [][]string{nil, {"coder"}, {"writer", model.DefaultAgentID}} {
-		list, err := store.Claimable(ctx, runs.ClaimableQuery{AgentIDs: agents, Limit: 4})
+		list, err := store.Claimable(ctx, reads.ClaimableQuery{AgentIDs: agents, Limit: 4})
 		show(fmt.Sprintf("claimable %d", i), list, err)
 	}
 	due, err := store.Due(ctx, 1_000)

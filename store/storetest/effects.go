@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // askers creates runs in separate sessions, each of which has asked its parent. It returns the
@@ -33,10 +34,10 @@ var effectTests = map[string]func(*harness){
 	"effect/written with the decision": func(h *harness) {
 		fence := h.child("asker")
 		h.refuse(api.CodeLeaseLost, &runs.AskClarification{RunID: "asker", Fence: fence + 1, Request: question("q")})
-		require.Empty(h, h.effects(runs.EffectQuery{Limit: 10}), "a refused decision owes nothing")
+		require.Empty(h, h.effects(reads.EffectQuery{Limit: 10}), "a refused decision owes nothing")
 		clarificationID := h.ask("asker", fence, "q", true)
 		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10))
-		list := h.effects(runs.EffectQuery{Limit: 10})
+		list := h.effects(reads.EffectQuery{Limit: 10})
 		require.Len(h, list, 1)
 		require.Equal(h, "child", list[0].SessionID)
 		require.Equal(h, "asker", list[0].RunID)
@@ -92,9 +93,9 @@ var effectTests = map[string]func(*harness){
 
 		stale := h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: 1, Error: "too late"})
 		require.True(h, stale.Existing)
-		require.Empty(h, h.effects(runs.EffectQuery{Limit: 1})[0].LastError)
+		require.Empty(h, h.effects(reads.EffectQuery{Limit: 1})[0].LastError)
 		h.do(&runs.FinishEffect{SessionID: session, EffectID: id, Attempt: 2})
-		done := h.effects(runs.EffectQuery{Limit: 1})[0]
+		done := h.effects(reads.EffectQuery{Limit: 1})[0]
 		require.Equal(h, api.EffectDone, done.State)
 		require.Equal(h, h.clock.NowMs(), done.FinishedAtMs)
 		require.Zero(h, done.DueAtMs)
@@ -118,7 +119,7 @@ var effectTests = map[string]func(*harness){
 				h.clock.Advance(1)
 			}
 		}
-		given := h.effects(runs.EffectQuery{State: api.EffectFailed, Limit: 10})
+		given := h.effects(reads.EffectQuery{State: api.EffectFailed, Limit: 10})
 		require.Len(h, given, 1)
 		require.Equal(h, "no answer", given[0].LastError)
 		require.Equal(h, h.clock.NowMs(), given[0].FinishedAtMs)
@@ -127,18 +128,18 @@ var effectTests = map[string]func(*harness){
 
 		require.False(h, h.do(&runs.RetryEffect{SessionID: session, EffectID: id}).Existing)
 		require.Equal(h, []string{id}, h.dueEffects(10))
-		retried := h.effects(runs.EffectQuery{State: api.EffectPending, Limit: 10})
+		retried := h.effects(reads.EffectQuery{State: api.EffectPending, Limit: 10})
 		require.Len(h, retried, 1)
 		require.Zero(h, retried[0].FinishedAtMs)
 		h.carryOut()
-		require.Len(h, h.effects(runs.EffectQuery{State: api.EffectDone, Limit: 10}), 1)
+		require.Len(h, h.effects(reads.EffectQuery{State: api.EffectDone, Limit: 10}), 1)
 	},
 	"effect/a failure that is for good": func(h *harness) {
 		id := h.askers("asker")[0]
 		h.claimEffect("session-of-asker", id)
 		h.do(&runs.FinishEffect{SessionID: "session-of-asker", EffectID: id, Attempt: 1, Error: "never", Permanent: true})
 		require.Empty(h, h.dueEffects(10))
-		require.Len(h, h.effects(runs.EffectQuery{State: api.EffectFailed, Limit: 10}), 1)
+		require.Len(h, h.effects(reads.EffectQuery{State: api.EffectFailed, Limit: 10}), 1)
 	},
 	"effect/due the longest first": func(h *harness) {
 		first := h.askers("z")
@@ -176,7 +177,7 @@ var effectTests = map[string]func(*harness){
 		h.refuse(api.CodeEffectNotFound, &runs.RetryEffect{SessionID: "parent", EffectID: id})
 		h.refuse(api.CodeSessionNotFound, &runs.RetryEffect{SessionID: "nobody", EffectID: id})
 		require.Equal(h, []string{id}, h.dueEffects(10))
-		require.Empty(h, h.effects(runs.EffectQuery{SessionID: "nul \x00 and \xff", Limit: 10}))
+		require.Empty(h, h.effects(reads.EffectQuery{SessionID: "nul \x00 and \xff", Limit: 10}))
 	},
 	"effect/the list, page by page": func(h *harness) {
 		var names []string
@@ -190,15 +191,15 @@ var effectTests = map[string]func(*harness){
 		h.claimEffect("session-of-run-002", h.effectIDOf("run-002"))
 		h.do(&runs.FinishEffect{SessionID: "session-of-run-002", EffectID: h.effectIDOf("run-002"), Attempt: 1})
 		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
-			require.Equal(h, all, h.pageEffects(runs.EffectQuery{Limit: limit}, nil))
-			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(runs.EffectQuery{Limit: limit, State: api.EffectDone}, nil))
-			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009"}, nil))
-			require.Empty(h, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectFailed}, nil))
-			require.Len(h, h.pageEffects(runs.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 11)
+			require.Equal(h, all, h.pageEffects(reads.EffectQuery{Limit: limit}, nil))
+			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectDone}, nil))
+			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009"}, nil))
+			require.Empty(h, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectFailed}, nil))
+			require.Len(h, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 11)
 		}
 		// Changes meanwhile neither hide a row nor repeat one.
 		page := 0
-		shown := h.pageEffects(runs.EffectQuery{Limit: 2}, func() {
+		shown := h.pageEffects(reads.EffectQuery{Limit: 2}, func() {
 			page++
 			if page <= 4 {
 				h.clock.Advance(1)
@@ -211,8 +212,8 @@ var effectTests = map[string]func(*harness){
 		require.Len(h, shown, len(all)+4)
 	},
 	"effect/told of after the commit, to this process": func(h *harness) {
-		notices := make(chan runs.Notice, 1_000)
-		defer h.store.Subscribe(func(notice runs.Notice) {
+		notices := make(chan reads.Notice, 1_000)
+		defer h.store.Subscribe(func(notice reads.Notice) {
 			if notice.SessionID == "child" || notice.SessionID == "parent" {
 				notices <- notice
 			}
@@ -220,7 +221,7 @@ var effectTests = map[string]func(*harness){
 		fence := h.child("asker")
 		clarificationID := h.ask("asker", fence, "q", true)
 		notice := firstOwed(notices)
-		require.Equal(h, []runs.DueEffect{{SessionID: "child", EffectID: openID(clarificationID)}}, notice.Owed)
+		require.Equal(h, []reads.DueEffect{{SessionID: "child", EffectID: openID(clarificationID)}}, notice.Owed)
 		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10), "who is told finds it")
 		require.Equal(h, h.session("child").Session.LastEventID, notice.LastEventID)
 
@@ -228,33 +229,33 @@ var effectTests = map[string]func(*harness){
 		effect := h.claimEffect("child", openID(clarificationID))
 		h.do(&runs.FinishEffect{SessionID: "child", EffectID: effect.EffectID, Attempt: 1, Error: "busy"})
 		h.do(&runs.RetryEffect{SessionID: "child", EffectID: effect.EffectID})
-		require.Equal(h, []runs.DueEffect{{SessionID: "child", EffectID: effect.EffectID}}, firstOwed(notices).Owed)
+		require.Equal(h, []reads.DueEffect{{SessionID: "child", EffectID: effect.EffectID}}, firstOwed(notices).Owed)
 		h.carryOut()
 		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
-		require.Equal(h, []runs.DueEffect{{SessionID: "parent", EffectID: deliverID(clarificationID)}}, firstOwed(notices).Owed,
+		require.Equal(h, []reads.DueEffect{{SessionID: "parent", EffectID: deliverID(clarificationID)}}, firstOwed(notices).Owed,
 			"opening it announced no pending effect")
 	},
 }
 
-func firstOwed(notices <-chan runs.Notice) runs.Notice {
+func firstOwed(notices <-chan reads.Notice) reads.Notice {
 	for notice := range notices {
 		if len(notice.Owed) > 0 {
 			return notice
 		}
 	}
-	return runs.Notice{}
+	return reads.Notice{}
 }
 
 // effectIDOf returns the id of the one effect of a run that asked.
 func (h *harness) effectIDOf(name string) string {
 	h.Helper()
-	list := h.effects(runs.EffectQuery{SessionID: "session-of-" + name, Limit: 2})
+	list := h.effects(reads.EffectQuery{SessionID: "session-of-" + name, Limit: 2})
 	require.Len(h, list, 1)
 	return list[0].EffectID
 }
 
 // pageEffects walks a list of effects by its cursor, and calls between, if set, after each page.
-func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
+func (h *harness) pageEffects(q reads.EffectQuery, between func()) []string {
 	h.Helper()
 	var ids []string
 	for range 100 {
@@ -267,7 +268,7 @@ func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
 			return ids
 		}
 		last := page[len(page)-1]
-		q.After = &runs.EffectPosition{CreatedAtMs: last.CreatedAtMs, EffectID: last.EffectID}
+		q.After = &reads.EffectPosition{CreatedAtMs: last.CreatedAtMs, EffectID: last.EffectID}
 		if between != nil {
 			between()
 		}
@@ -280,7 +281,7 @@ func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
 func oneHasIt(h *harness, stores ...runs.Store) {
 	h.Helper()
 	for _, id := range h.askers("a", "b", "c", "d", "e", "f", "g", "h") {
-		effects := h.effects(runs.EffectQuery{Limit: 100})
+		effects := h.effects(reads.EffectQuery{Limit: 100})
 		at := slices.IndexFunc(effects, func(e model.Effect) bool { return e.EffectID == id })
 		got := make([]*model.Effect, 8)
 		each(h, len(got), func(n int) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -38,7 +39,7 @@ var eventTests = map[string]func(*harness){
 		h.do(&runs.AcknowledgeRequest{RunID: "next", RequestID: open.RequestID, Handle: open.Handle, State: api.Acknowledged, Actor: person})
 		h.do(&runs.ResolveApprovals{RunID: "next", Resolutions: allow("a"), Actor: person})
 		all := h.events("s")
-		for _, q := range []runs.EventQuery{{SessionID: "s"}, {RunID: "r"}, {RunID: "next"}, {RunID: "next", After: all[len(all)-2].EventID}} {
+		for _, q := range []reads.EventQuery{{SessionID: "s"}, {RunID: "r"}, {RunID: "next"}, {RunID: "next", After: all[len(all)-2].EventID}} {
 			var wanted, found []model.Event
 			for _, event := range all {
 				if model.AboutRequest(event.Type) && event.EventID > q.After && (q.RunID == "" || q.RunID == event.RunID) {
@@ -57,7 +58,7 @@ var eventTests = map[string]func(*harness){
 			}
 			require.Equal(h, wanted, found, "%+v", q)
 		}
-		_, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "nobody", AboutRequests: true, Limit: 1})
+		_, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "nobody", AboutRequests: true, Limit: 1})
 		require.Equal(h, api.CodeRunNotFound, refusal.CodeOf(err))
 	},
 	"events/gapless in a session, with many callers": func(h *harness) {
@@ -104,17 +105,17 @@ var eventTests = map[string]func(*harness){
 			api.JSON(`{"type":"note","text":"one"}`), api.JSON(`{"type":"note","text":"two"}`),
 		}})
 		require.Equal(h, int64(7), reply.LastEventID)
-		page, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: 2, Limit: 3, MaxBytes: api.MaxReplyBytes})
+		page, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: "s", After: 2, Limit: 3, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Equal(h, []int64{3, 4, 5}, eventIDs(page))
-		page, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "r-1", Limit: 3, MaxBytes: api.MaxReplyBytes})
+		page, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "r-1", Limit: 3, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Equal(h, []int64{1, 2, 5}, eventIDs(page))
-		page, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "r-1", After: 5, Limit: 10, MaxBytes: api.MaxReplyBytes})
+		page, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "r-1", After: 5, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		require.Equal(h, []int64{6, 7}, eventIDs(page))
 		require.Equal(h, `{"type":"note","text":"two"}`, string(page[1].Body))
-		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: 100, Limit: 10, MaxBytes: api.MaxReplyBytes})
+		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: "s", After: 100, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		requireCode(h, api.CodeEventCursorReset, err)
 	},
 	"events/the newest outputs are shown": func(h *harness) {
@@ -143,7 +144,7 @@ var eventTests = map[string]func(*harness){
 		outputs := h.session("s").Outputs
 		require.Equal(h, "last", outputs[len(outputs)-1].Content)
 		require.EqualValues(h, api.MaxOutputsShown+11, h.session("s").View().OutputsCount, "of all runs")
-		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
+		list, err := h.store.Runs(h.ctx, reads.RunQuery{Limit: 10})
 		require.NoError(h, err)
 		for _, listed := range list {
 			require.Empty(h, listed.Outputs, "lists show how many there are")
@@ -183,7 +184,7 @@ var eventTests = map[string]func(*harness){
 		require.True(h, h.session("s").OutputsTruncated)
 		require.False(h, h.run("small").View().OutputsTruncated)
 
-		page := func(q runs.EventQuery) (ids []int64, more bool) {
+		page := func(q reads.EventQuery) (ids []int64, more bool) {
 			q.Limit = max(q.Limit, 1)
 			events, more, err := h.store.EventsWithin(h.ctx, q)
 			require.NoError(h, err)
@@ -197,7 +198,7 @@ var eventTests = map[string]func(*harness){
 		for _, event := range all {
 			sizes[event.EventID] = len(event.Body)
 		}
-		whole := func(q runs.EventQuery) (ids []int64, pages int) {
+		whole := func(q reads.EventQuery) (ids []int64, pages int) {
 			for more := true; more; pages++ {
 				var part []int64
 				part, more = page(q)
@@ -223,26 +224,26 @@ var eventTests = map[string]func(*harness){
 			}
 		}
 		for _, test := range []struct {
-			q      runs.EventQuery
+			q      reads.EventQuery
 			wanted []int64
 			pages  int
 		}{
-			{runs.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes}, wanted, 3},
-			{runs.EventQuery{RunID: "r", Limit: 1000, MaxBytes: api.MaxReplyBytes}, ofRun, 3},
-			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: api.MaxReplyBytes}, outputs, 2},
-			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 2, MaxBytes: api.MaxReplyBytes}, outputs, 9},
+			{reads.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes}, wanted, 3},
+			{reads.EventQuery{RunID: "r", Limit: 1000, MaxBytes: api.MaxReplyBytes}, ofRun, 3},
+			{reads.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: api.MaxReplyBytes}, outputs, 2},
+			{reads.EventQuery{RunID: "r", Outputs: true, Limit: 2, MaxBytes: api.MaxReplyBytes}, outputs, 9},
 			// Never less than one, however large.
-			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: 1}, outputs, count},
-			{runs.EventQuery{SessionID: "s", Limit: 1, MaxBytes: api.MaxReplyBytes}, wanted, len(wanted)},
+			{reads.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: 1}, outputs, count},
+			{reads.EventQuery{SessionID: "s", Limit: 1, MaxBytes: api.MaxReplyBytes}, wanted, len(wanted)},
 		} {
 			ids, pages := whole(test.q)
 			require.Equal(h, test.wanted, ids, "%+v", test.q)
 			require.Equal(h, test.pages, pages, "%+v", test.q)
 		}
-		none, more := page(runs.EventQuery{RunID: "small", Outputs: true, MaxBytes: 1})
+		none, more := page(reads.EventQuery{RunID: "small", Outputs: true, MaxBytes: 1})
 		require.Empty(h, none)
 		require.False(h, more)
-		for _, unknown := range []runs.EventQuery{{SessionID: "nobody"}, {RunID: "nobody"}, {RunID: "a b", Outputs: true}} {
+		for _, unknown := range []reads.EventQuery{{SessionID: "nobody"}, {RunID: "nobody"}, {RunID: "a b", Outputs: true}} {
 			_, _, err := h.store.EventsWithin(h.ctx, unknown)
 			require.Contains(h, []api.Code{api.CodeSessionNotFound, api.CodeRunNotFound}, refusal.CodeOf(err))
 		}
@@ -261,7 +262,7 @@ var eventTests = map[string]func(*harness){
 		all := h.events("s")
 		for range 40 {
 			after := random.IntN(len(all))
-			q := runs.EventQuery{SessionID: "s", After: int64(after), Limit: 1 + random.IntN(len(all)), MaxBytes: random.IntN(500_000)}
+			q := reads.EventQuery{SessionID: "s", After: int64(after), Limit: 1 + random.IntN(len(all)), MaxBytes: random.IntN(500_000)}
 			fit, bytes := 0, 0
 			for ; after+fit < len(all) && fit < q.Limit; fit++ {
 				if bytes += len(all[after+fit].Body); fit > 0 && bytes > q.MaxBytes {
@@ -286,8 +287,8 @@ var eventTests = map[string]func(*harness){
 			require.NoError(h, err)
 			ends = append(ends, end)
 		}
-		long := runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes}
-		short := runs.EventQuery{SessionID: "s", Limit: 3, MaxBytes: api.MaxReplyBytes}
+		long := reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes}
+		short := reads.EventQuery{SessionID: "s", Limit: 3, MaxBytes: api.MaxReplyBytes}
 		events, more, err := h.store.EventsWithin(h.ctx, short)
 		require.NoError(h, err)
 		require.Equal(h, all[:3], events)
@@ -308,8 +309,8 @@ var eventTests = map[string]func(*harness){
 	},
 	"events/notices come after the commit": func(h *harness) {
 		// A notice without a session only says that some may have been lost.
-		notices := make(chan runs.Notice, 100)
-		unsubscribe := h.store.Subscribe(func(notice runs.Notice) {
+		notices := make(chan reads.Notice, 100)
+		unsubscribe := h.store.Subscribe(func(notice reads.Notice) {
 			if notice.SessionID != "" {
 				notices <- notice
 			}
@@ -322,7 +323,7 @@ var eventTests = map[string]func(*harness){
 		}
 		require.Empty(h, Diff(h.events("s"), events))
 		notice.Events = nil
-		require.Equal(h, runs.Notice{SessionID: "s", Life: model.MarkOf(events[0].Hash()), FirstEventID: 1, LastEventID: 2, Claimable: []runs.Claimable{
+		require.Equal(h, reads.Notice{SessionID: "s", Life: model.MarkOf(events[0].Hash()), FirstEventID: 1, LastEventID: 2, Claimable: []reads.Claimable{
 			{RunID: "r", SessionID: "s", AgentID: model.DefaultAgentID, ClaimableAtMs: clockStart},
 		}}, notice)
 		unsubscribe()

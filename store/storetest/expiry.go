@@ -6,6 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var expiryTests = map[string]func(*harness){
@@ -36,7 +37,7 @@ var expiryTests = map[string]func(*harness){
 		h.clock.Advance(17)
 		require.Equal(h, []string{"s-2/r-2", "s-1/r-1"}, due())
 		open := func(kind model.RequestKind, atMs int64) (ids []string) {
-			query := runs.RequestQuery{Kind: kind, Limit: 10, OpenAtMs: atMs}
+			query := reads.RequestQuery{Kind: kind, Limit: 10, OpenAtMs: atMs}
 			rows, err := h.store.PendingRequests(h.ctx, query)
 			require.NoError(h, err)
 			for i := range rows {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var (
@@ -135,7 +136,7 @@ func (g *Generator) finishNotice() Maker {
 	if !there {
 		return g.advance()
 	}
-	notice, err := runs.NoticeOf(&effect)
+	notice, err := model.NoticeOf(&effect)
 	if err != nil {
 		panic("storetest: a message has no request: " + err.Error())
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // twoQuestions asks two questions in one request.
@@ -86,7 +87,7 @@ var handleTests = map[string]func(*harness){
 		wait("r2", &api.SessionAbout{Label: "nightly", Origin: &api.SessionOrigin{Project: "shop", Host: "ada"}})
 		h.wait("other", "elsewhere", approvals("b"))
 		requireAbout := func(label string) {
-			pending, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &runs.Budget{MaxBytes: 1 << 20}})
+			pending, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &reads.Budget{MaxBytes: 1 << 20}})
 			require.NoError(h, err)
 			require.Len(h, pending, 3)
 			for _, one := range pending {
@@ -99,7 +100,7 @@ var handleTests = map[string]func(*harness){
 				require.NoError(h, err)
 				require.Equal(h, one.About, found.About)
 			}
-			listed, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 10})
+			listed, err := h.store.Sessions(h.ctx, reads.SessionQuery{Limit: 10})
 			require.NoError(h, err)
 			require.Equal(h, label, listed[1].View().Label)
 			head, err := h.store.SessionHead(h.ctx, "s")
@@ -110,7 +111,7 @@ var handleTests = map[string]func(*harness){
 		h.do(&runs.AmendSession{SessionID: "s", Label: new("daily")})
 		requireAbout("daily")
 		h.do(&runs.ResolveApprovals{RunID: "r1", Resolutions: allow("a"), Actor: person})
-		decided, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
+		decided, err := h.store.Decisions(h.ctx, reads.DecisionQuery{Limit: 10})
 		require.NoError(h, err)
 		require.Equal(h, "daily", decided[0].View("", nil).Session.Label)
 	},
@@ -118,7 +119,7 @@ var handleTests = map[string]func(*harness){
 		h.do(&runs.Suspend{RunID: "r", Fence: h.child("r"), Suspension: approvals("a")})
 		h.wait("parent", "above", approvals("b"))
 		want := map[string]string{"child": "parent", "parent": ""}
-		pending, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &runs.Budget{MaxBytes: 1 << 20}})
+		pending, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &reads.Budget{MaxBytes: 1 << 20}})
 		require.NoError(h, err)
 		require.Len(h, pending, 2)
 		for _, one := range pending {
@@ -128,7 +129,7 @@ var handleTests = map[string]func(*harness){
 			require.Equal(h, one.ParentSessionID, open.ParentSessionID)
 		}
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		decided, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
+		decided, err := h.store.Decisions(h.ctx, reads.DecisionQuery{Limit: 10})
 		require.NoError(h, err)
 		require.Equal(h, "parent", decided[0].View("", nil).ParentSessionID)
 	},
@@ -142,11 +143,11 @@ var handleTests = map[string]func(*harness){
 				}},
 			})
 		}
-		all, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+		all, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, all, 6)
-		foundIn := func(within runs.Reader, q runs.RequestQuery) (sessions []string) {
-			q.Kind, q.Budget = model.KindApproval, &runs.Budget{MaxBytes: 1 << 20}
+		foundIn := func(within reads.Reader, q reads.RequestQuery) (sessions []string) {
+			q.Kind, q.Budget = model.KindApproval, &reads.Budget{MaxBytes: 1 << 20}
 			rows, err := within.PendingRequests(h.ctx, q)
 			require.NoError(h, err)
 			for _, row := range rows {
@@ -155,13 +156,13 @@ var handleTests = map[string]func(*harness){
 			}
 			return sessions
 		}
-		found := func(q runs.RequestQuery) []string { return foundIn(h.store, q) }
+		found := func(q reads.RequestQuery) []string { return foundIn(h.store, q) }
 		digest := all[1].Request.Approval().InputDigest
-		require.Equal(h, []string{"team-a", "team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
-		require.Equal(h, []string{"team-a"}, found(runs.RequestQuery{InputDigest: digest, Limit: 1}))
-		require.Equal(h, []string{"team-b"}, foundIn(h.store.Within(runs.Scope{SessionPrefixes: []string{"team-b"}}), runs.RequestQuery{InputDigest: digest, Limit: 10}))
+		require.Equal(h, []string{"team-a", "team-b", "team-c"}, found(reads.RequestQuery{InputDigest: digest, Limit: 10}))
+		require.Equal(h, []string{"team-a"}, found(reads.RequestQuery{InputDigest: digest, Limit: 1}))
+		require.Equal(h, []string{"team-b"}, foundIn(h.store.Within(reads.Scope{SessionPrefixes: []string{"team-b"}}), reads.RequestQuery{InputDigest: digest, Limit: 10}))
 		h.do(&runs.ResolveApprovals{RunID: numbered("r", 0), Resolutions: allow("same"), Actor: person})
-		require.Equal(h, []string{"team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
+		require.Equal(h, []string{"team-b", "team-c"}, found(reads.RequestQuery{InputDigest: digest, Limit: 10}))
 	},
 	"requests/a search for an input reads a limited number of bytes": func(h *harness) {
 		const size, calls = 1_000_000, 12
@@ -173,10 +174,10 @@ var handleTests = map[string]func(*harness){
 				}},
 			})
 		}
-		first, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 1})
+		first, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 1})
 		require.NoError(h, err)
-		found, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{
-			Kind: model.KindApproval, InputDigest: first[0].Request.Approval().InputDigest, Limit: calls, Budget: &runs.Budget{MaxBytes: 2 * size * calls},
+		found, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{
+			Kind: model.KindApproval, InputDigest: first[0].Request.Approval().InputDigest, Limit: calls, Budget: &reads.Budget{MaxBytes: 2 * size * calls},
 		})
 		require.NoError(h, err)
 		count := len(found) // not the rows, which are large
@@ -199,7 +200,7 @@ var handleTests = map[string]func(*harness){
 		}
 	},
 	"requests/the oldest of a session": func(h *harness) {
-		oldest := func(q runs.RequestQuery) string {
+		oldest := func(q reads.RequestQuery) string {
 			q.Kind, q.SessionID, q.Oldest = model.KindApproval, "s", true
 			list, err := h.store.PendingRequests(h.ctx, q)
 			require.NoError(h, err)
@@ -210,7 +211,7 @@ var handleTests = map[string]func(*harness){
 			require.Equal(h, model.DefaultAgentID, list[0].AgentID)
 			return list[0].Request.RequestID
 		}
-		require.Empty(h, oldest(runs.RequestQuery{}))
+		require.Empty(h, oldest(reads.RequestQuery{}))
 		h.create("s", "r")
 		fence := h.claim("r")
 		for n := range 12 {
@@ -219,16 +220,16 @@ var handleTests = map[string]func(*harness){
 		}
 		h.wait("other", "elsewhere", approvals("first"))
 		for n := range 12 {
-			require.Equal(h, numbered("a", 99-n), oldest(runs.RequestQuery{}))
-			require.Equal(h, numbered("a", 99-n), oldest(runs.RequestQuery{RunID: "r"}))
-			count, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, SessionID: "s", RunID: "r"})
+			require.Equal(h, numbered("a", 99-n), oldest(reads.RequestQuery{}))
+			require.Equal(h, numbered("a", 99-n), oldest(reads.RequestQuery{RunID: "r"}))
+			count, err := h.store.CountPendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, SessionID: "s", RunID: "r"})
 			require.NoError(h, err)
 			require.EqualValues(h, 12-n, count)
 			h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow(numbered("a", 99-n)), Actor: person})
 		}
-		require.Empty(h, oldest(runs.RequestQuery{}))
-		require.Empty(h, oldest(runs.RequestQuery{RunID: "elsewhere"}), "a run of another session")
-		require.Empty(h, oldest(runs.RequestQuery{RunID: "\x00"}))
+		require.Empty(h, oldest(reads.RequestQuery{}))
+		require.Empty(h, oldest(reads.RequestQuery{RunID: "elsewhere"}), "a run of another session")
+		require.Empty(h, oldest(reads.RequestQuery{RunID: "\x00"}))
 	},
 	"parts/wait for the others": func(h *harness) {
 		suspension := twoQuestions("q")
@@ -240,7 +241,7 @@ var handleTests = map[string]func(*harness){
 		require.NotNil(h, open.PartialAnswers)
 		require.True(h, open.Open())
 		require.Equal(h, due, open.DueAtMs)
-		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
+		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		require.Equal(h, open, list[0].Request)
@@ -261,7 +262,7 @@ var handleTests = map[string]func(*harness){
 		h.do(look("ada", api.Acknowledged))
 		h.do(look("ben", api.Acknowledged))
 		require.True(h, h.do(look("ben", api.Acknowledged)).Existing)
-		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.NoError(h, err)
 		shown := list[0].ApprovalView("").Acknowledgement
 		require.Len(h, shown, 2)
@@ -294,7 +295,7 @@ var handleTests = map[string]func(*harness){
 		request := func() *model.Request { return &h.run("r").Requests[0] }
 		first := request().Progress()
 		require.Equal(h, model.EscalationState{NextAtMs: h.clock.NowMs()}, first)
-		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.NoError(h, err)
 		require.Equal(h, first, list[0].Request.Progress())
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
@@ -304,7 +305,7 @@ var handleTests = map[string]func(*harness){
 	},
 	"parts/questions without an answer are counted": func(h *harness) {
 		count := func() int64 {
-			n, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: "s", EachQuestion: true})
+			n, err := h.store.CountPendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion, SessionID: "s", EachQuestion: true})
 			require.NoError(h, err)
 			return n
 		}
@@ -337,7 +338,7 @@ var handleTests = map[string]func(*harness){
 		h.clock.Advance(1_000)
 		list, err := h.store.Due(h.ctx, 10)
 		require.NoError(h, err)
-		require.Equal(h, []runs.DueRun{{RunID: "r", SessionID: "s"}}, list)
+		require.Equal(h, []reads.DueRun{{RunID: "r", SessionID: "s"}}, list)
 		h.refuse(api.CodeQuestionExpired, part("route"))
 	},
 	"reads/end with their context": func(h *harness) {
@@ -350,9 +351,9 @@ var handleTests = map[string]func(*harness){
 			"RequestByHandle": func() error { _, err := h.store.RequestByHandle(ctx, handle); return err },
 			"SessionHead":     func() error { _, err := h.store.SessionHead(ctx, "s"); return err },
 			"Rule":            func() error { _, err := h.store.Rule(ctx, "l"); return err },
-			"Rules":           func() error { _, err := h.store.Rules(ctx, runs.RuleQuery{Limit: 1}); return err },
-			"CountRules":      func() error { _, err := h.store.CountRules(ctx, runs.RuleQuery{}); return err },
-			"RulesFor":        func() error { _, _, err := h.store.RulesFor(ctx, "s", 1, &runs.Budget{}); return err },
+			"Rules":           func() error { _, err := h.store.Rules(ctx, reads.RuleQuery{Limit: 1}); return err },
+			"CountRules":      func() error { _, err := h.store.CountRules(ctx, reads.RuleQuery{}); return err },
+			"RulesFor":        func() error { _, _, err := h.store.RulesFor(ctx, "s", 1, &reads.Budget{}); return err },
 		} {
 			require.ErrorIs(h, read(), context.Canceled, name)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func keyedRun(key, input string) *runs.CreateRun {
@@ -119,7 +120,7 @@ func oneIDOneRun(h *harness, stores ...runs.Store) {
 			}
 		}
 	}
-	count, err := h.store.CountRuns(h.ctx, runs.RunQuery{})
+	count, err := h.store.CountRuns(h.ctx, reads.RunQuery{})
 	require.NoError(h, err)
 	require.Equal(h, int64(20), count)
 }

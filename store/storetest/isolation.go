@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // isolationTests check that trouble with one session does not affect others.
@@ -199,7 +200,7 @@ var lockTests = map[string]func(*harness){
 		open := func(run string) bool { return h.run(run).Run.Status == api.StatusWaitingForApproval }
 		// One that waited for the locked session would wait for lockWait.
 		require.Eventually(h, func() bool {
-			return !slices.ContainsFunc(h.dueNow(), func(due runs.DueRun) bool { return due.RunID != "r-locked" })
+			return !slices.ContainsFunc(h.dueNow(), func(due reads.DueRun) bool { return due.RunID != "r-locked" })
 		}, lockWait/2, 10*time.Millisecond)
 		require.True(h, open("r-locked"))
 		unlock()
@@ -239,7 +240,7 @@ var lockTests = map[string]func(*harness){
 	},
 }
 
-func (h *harness) dueNow() []runs.DueRun {
+func (h *harness) dueNow() []reads.DueRun {
 	h.Helper()
 	list, err := h.store.Due(h.ctx, 100)
 	require.NoError(h, err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var lifecycleTests = map[string]func(*harness){
@@ -33,7 +34,7 @@ var lifecycleTests = map[string]func(*harness){
 		requireCode(h, api.CodeRunNotFound, err)
 		_, err = h.store.ClaimedRun(h.ctx, "nobody")
 		requireCode(h, api.CodeRunNotFound, err)
-		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
+		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
 		requireCode(h, api.CodeRunNotFound, err)
 		_, _, err = h.store.SettledAfter(h.ctx, "nobody", 0)
 		requireCode(h, api.CodeRunNotFound, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func runIDs(records []model.RunRecord) []string {
@@ -19,7 +20,7 @@ func runIDs(records []model.RunRecord) []string {
 }
 
 // pageRuns walks a list of runs by its cursor.
-func (h *harness) pageRuns(q runs.RunQuery) []string {
+func (h *harness) pageRuns(q reads.RunQuery) []string {
 	h.Helper()
 	var ids []string
 	for range 100 {
@@ -31,7 +32,7 @@ func (h *harness) pageRuns(q runs.RunQuery) []string {
 			return ids
 		}
 		last := page[len(page)-1].Run
-		q.After = &runs.RunPosition{Over: model.Terminal(last.Status), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
+		q.After = &reads.RunPosition{Over: model.Terminal(last.Status), SubmittedAtMs: last.SubmittedAtMs, RunID: last.RunID}
 	}
 	require.Fail(h, "the list does not end")
 	return nil
@@ -54,28 +55,28 @@ var listTests = map[string]func(*harness){
 		}
 		active := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(over, id) })
 		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
-			require.Equal(h, all, h.pageRuns(runs.RunQuery{Limit: limit}))
-			require.Equal(h, append(slices.Clone(active), over...), h.pageRuns(runs.RunQuery{Limit: limit, PriorityActive: true}))
-			require.Equal(h, over, h.pageRuns(runs.RunQuery{Limit: limit, Status: api.StatusCancelled}))
+			require.Equal(h, all, h.pageRuns(reads.RunQuery{Limit: limit}))
+			require.Equal(h, append(slices.Clone(active), over...), h.pageRuns(reads.RunQuery{Limit: limit, PriorityActive: true}))
+			require.Equal(h, over, h.pageRuns(reads.RunQuery{Limit: limit, Status: api.StatusCancelled}))
 		}
 		for _, test := range []struct {
-			query runs.RunQuery
+			query reads.RunQuery
 			want  []string
 		}{
-			{runs.RunQuery{Limit: 3, Last: true}, all[9:]},
-			{runs.RunQuery{Limit: 100, Last: true}, all},
-			{runs.RunQuery{Limit: 6, Last: true, PriorityActive: true}, append(slices.Clone(active[6:]), over...)},
-			{runs.RunQuery{Limit: 100, SessionID: "nobody"}, []string{}},
-			{runs.RunQuery{Limit: 100, Kind: "other"}, []string{}},
+			{reads.RunQuery{Limit: 3, Last: true}, all[9:]},
+			{reads.RunQuery{Limit: 100, Last: true}, all},
+			{reads.RunQuery{Limit: 6, Last: true, PriorityActive: true}, append(slices.Clone(active[6:]), over...)},
+			{reads.RunQuery{Limit: 100, SessionID: "nobody"}, []string{}},
+			{reads.RunQuery{Limit: 100, Kind: "other"}, []string{}},
 		} {
 			list, err := h.store.Runs(h.ctx, test.query)
 			require.NoError(h, err)
 			require.Equal(h, test.want, runIDs(list), "%+v", test.query)
 		}
-		count, err := h.store.CountRuns(h.ctx, runs.RunQuery{Status: api.StatusCancelled})
+		count, err := h.store.CountRuns(h.ctx, reads.RunQuery{Status: api.StatusCancelled})
 		require.NoError(h, err)
 		require.Equal(h, int64(len(over)), count)
-		bySession, err := h.store.Runs(h.ctx, runs.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: api.KindInput, Limit: 100})
+		bySession, err := h.store.Runs(h.ctx, reads.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: api.KindInput, Limit: 100})
 		require.NoError(h, err)
 		require.Len(h, bySession, 3)
 	},
@@ -85,7 +86,7 @@ var listTests = map[string]func(*harness){
 		h.wait("s-2", "r-2", questions("q"))
 		h.create("s-2", "r-3")
 		h.create("s-2", "r-4")
-		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
+		list, err := h.store.Runs(h.ctx, reads.RunQuery{Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 4)
 		for i := range list {
@@ -102,16 +103,16 @@ var listTests = map[string]func(*harness){
 		h.create("s-003", "r-3")
 		h.do(&runs.EndSession{SessionID: "s-004"})
 		for _, test := range []struct {
-			query runs.SessionQuery
+			query reads.SessionQuery
 			want  []string
 		}{
-			{runs.SessionQuery{}, []string{"s-000", "s-001", "s-002", "s-003", "s-004", "s-005"}},
-			{runs.SessionQuery{Status: api.SessionIdle}, []string{"s-000", "s-003", "s-005"}},
-			{runs.SessionQuery{Status: api.SessionEnded}, []string{"s-004"}},
-			{runs.SessionQuery{Status: api.StatusWaitingForApproval}, []string{"s-001"}},
-			{runs.SessionQuery{Status: api.StatusWaitingForUserQuestion, AgentID: "agent-000"}, []string{"s-002"}},
-			{runs.SessionQuery{AgentID: "agent-001"}, []string{"s-001", "s-003", "s-005"}},
-			{runs.SessionQuery{Status: api.StatusRunning}, nil},
+			{reads.SessionQuery{}, []string{"s-000", "s-001", "s-002", "s-003", "s-004", "s-005"}},
+			{reads.SessionQuery{Status: api.SessionIdle}, []string{"s-000", "s-003", "s-005"}},
+			{reads.SessionQuery{Status: api.SessionEnded}, []string{"s-004"}},
+			{reads.SessionQuery{Status: api.StatusWaitingForApproval}, []string{"s-001"}},
+			{reads.SessionQuery{Status: api.StatusWaitingForUserQuestion, AgentID: "agent-000"}, []string{"s-002"}},
+			{reads.SessionQuery{AgentID: "agent-001"}, []string{"s-001", "s-003", "s-005"}},
+			{reads.SessionQuery{Status: api.StatusRunning}, nil},
 		} {
 			for _, limit := range []int{1, 2, 10} {
 				var ids []string
@@ -144,25 +145,25 @@ var listTests = map[string]func(*harness){
 		}
 		h.do(&runs.EndSession{SessionID: "ended"})
 		for _, test := range []struct {
-			query runs.RequestQuery
+			query reads.RequestQuery
 			want  []string
-			scope runs.Scope
+			scope reads.Scope
 		}{
-			{runs.RequestQuery{SessionID: "top"}, []string{"top"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top", "x:child"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "x:child", Below: true}, []string{"a:grandchild", "x:child"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "a:grandchild", Below: true}, []string{"a:grandchild"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "unknown", Below: true}, nil, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child"}, []string{"x:child"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-top2"}, nil, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child", Oldest: true}, []string{"x:child"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "a:grandchild", Below: true, Oldest: true}, []string{"a:grandchild"}, runs.Scope{}},
-			{runs.RequestQuery{SessionID: "x:child", Below: true, RunID: "run-of-top", Oldest: true}, nil, runs.Scope{}},
+			{reads.RequestQuery{SessionID: "top"}, []string{"top"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top", "x:child"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "x:child", Below: true}, []string{"a:grandchild", "x:child"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "a:grandchild", Below: true}, []string{"a:grandchild"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "unknown", Below: true}, nil, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child"}, []string{"x:child"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-top2"}, nil, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child", Oldest: true}, []string{"x:child"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "a:grandchild", Below: true, Oldest: true}, []string{"a:grandchild"}, reads.Scope{}},
+			{reads.RequestQuery{SessionID: "x:child", Below: true, RunID: "run-of-top", Oldest: true}, nil, reads.Scope{}},
 			// A caller with access to the session sees its children only within the same scope.
-			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"top"}, runs.Scope{SessionPrefixes: []string{"top"}}},
-			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top"}, runs.Scope{SessionPrefixes: []string{"top", "a:"}}},
-			{runs.RequestQuery{SessionID: "top", Below: true}, nil, runs.Scope{AgentIDs: []string{"another"}}},
-			{runs.RequestQuery{SessionID: "top", Below: true}, nil, runs.Scope{OwnedBy: "agent:one"}},
+			{reads.RequestQuery{SessionID: "top", Below: true}, []string{"top"}, reads.Scope{SessionPrefixes: []string{"top"}}},
+			{reads.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top"}, reads.Scope{SessionPrefixes: []string{"top", "a:"}}},
+			{reads.RequestQuery{SessionID: "top", Below: true}, nil, reads.Scope{AgentIDs: []string{"another"}}},
+			{reads.RequestQuery{SessionID: "top", Below: true}, nil, reads.Scope{OwnedBy: "agent:one"}},
 		} {
 			query := test.query
 			query.Kind, query.Limit = model.KindApproval, 10
@@ -187,22 +188,22 @@ var listTests = map[string]func(*harness){
 			h.wait(session, "run-of-"+session, approvals("z", "Z", "y.1", "y-1"))
 		}
 		h.wait("c", "run-of-c", questions("q"))
-		var want []runs.RequestPosition
+		var want []reads.RequestPosition
 		for _, session := range []string{"B", "a-1", "a1", "b"} {
 			for _, request := range []string{"Z", "y-1", "y.1", "z"} {
-				want = append(want, runs.RequestPosition{SessionID: session, RunID: "run-of-" + session, RequestID: request})
+				want = append(want, reads.RequestPosition{SessionID: session, RunID: "run-of-" + session, RequestID: request})
 			}
 		}
 		for _, limit := range []int{1, 3, 16, 100} {
-			var got []runs.RequestPosition
-			query := runs.RequestQuery{Kind: model.KindApproval, Limit: limit}
+			var got []reads.RequestPosition
+			query := reads.RequestQuery{Kind: model.KindApproval, Limit: limit}
 			for {
 				page, err := h.store.PendingRequests(h.ctx, query)
 				require.NoError(h, err)
 				for _, pending := range page {
 					require.Equal(h, model.DefaultAgentID, pending.AgentID)
 					require.Equal(h, api.KindInput, pending.RunKind)
-					got = append(got, runs.RequestPosition{SessionID: pending.Request.SessionID, RunID: pending.Request.RunID, RequestID: pending.Request.RequestID})
+					got = append(got, reads.RequestPosition{SessionID: pending.Request.SessionID, RunID: pending.Request.RunID, RequestID: pending.Request.RequestID})
 				}
 				if len(page) < limit {
 					break
@@ -211,14 +212,14 @@ var listTests = map[string]func(*harness){
 			}
 			require.Equal(h, want, got)
 		}
-		count, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, SessionID: "b"})
+		count, err := h.store.CountPendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, SessionID: "b"})
 		require.NoError(h, err)
 		require.Equal(h, int64(4), count)
-		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
+		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		h.do(&runs.ResolveApprovals{RunID: "run-of-b", Resolutions: allow("z", "Z", "y.1"), Actor: person})
-		list, err = h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, SessionID: "b", Limit: 10})
+		list, err = h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, SessionID: "b", Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, list, 1)
 		require.Equal(h, "y-1", list[0].Request.RequestID)

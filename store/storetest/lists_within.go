@@ -9,10 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // page reads the page of a list after the last row of the previous one, and returns its keys.
-type page func(limit int, budget *runs.Budget) []string
+type page func(limit int, budget *reads.Budget) []string
 
 // budgetTests show that a page ends at its bytes, and that nothing is lost by that.
 var budgetTests = map[string]func(*harness){
@@ -35,7 +36,7 @@ var budgetTests = map[string]func(*harness){
 				maxBytes, pages int // 0: any number
 				cut             bool
 			}{{1, len(all), true}, {3 * bytes, 0, true}, {1 << 20, 1, false}} {
-				next, budget := fresh(), &runs.Budget{MaxBytes: wanted.maxBytes}
+				next, budget := fresh(), &reads.Budget{MaxBytes: wanted.maxBytes}
 				var seen []string
 				for pages := 1; ; pages++ {
 					rows := next(100, budget)
@@ -52,13 +53,13 @@ var budgetTests = map[string]func(*harness){
 				}
 				require.Equal(h, all, seen, "%s within %d", name, wanted.maxBytes)
 			}
-			next, budget := fresh(), &runs.Budget{MaxBytes: 1 << 20}
+			next, budget := fresh(), &reads.Budget{MaxBytes: 1 << 20}
 			require.Equal(h, all[:2], next(2, budget), name)
 			require.False(h, budget.Cut, "the limit is none of the bytes'")
 		}
 		// The last ones that fit, not the first.
-		budget := &runs.Budget{MaxBytes: 3 * 3 * bytes}
-		last, err := h.store.Runs(h.ctx, runs.RunQuery{Last: true, Limit: 100, Budget: budget})
+		budget := &reads.Budget{MaxBytes: 3 * 3 * bytes}
+		last, err := h.store.Runs(h.ctx, reads.RunQuery{Last: true, Limit: 100, Budget: budget})
 		require.NoError(h, err)
 		require.True(h, budget.Cut)
 		require.Less(h, len(last), rows)
@@ -70,8 +71,8 @@ var budgetTests = map[string]func(*harness){
 func (h *harness) pages() map[string]func() page {
 	lists := map[string]func() page{
 		"sessions": func() page {
-			var q runs.SessionQuery
-			return func(limit int, budget *runs.Budget) (keys []string) {
+			var q reads.SessionQuery
+			return func(limit int, budget *reads.Budget) (keys []string) {
 				q.Limit, q.Budget = limit, budget
 				rows, err := h.store.Sessions(h.ctx, q)
 				require.NoError(h, err)
@@ -83,13 +84,13 @@ func (h *harness) pages() map[string]func() page {
 			}
 		},
 		"rules": func() page {
-			var q runs.RuleQuery
-			return func(limit int, budget *runs.Budget) (keys []string) {
+			var q reads.RuleQuery
+			return func(limit int, budget *reads.Budget) (keys []string) {
 				q.Limit, q.Budget = limit, budget
 				rows, err := h.store.Rules(h.ctx, q)
 				require.NoError(h, err)
 				for i := range rows {
-					q.After = &runs.RulePosition{CreatedAtMs: rows[i].Rule.CreatedAtMs, RuleID: rows[i].Rule.RuleID}
+					q.After = &reads.RulePosition{CreatedAtMs: rows[i].Rule.CreatedAtMs, RuleID: rows[i].Rule.RuleID}
 					keys = append(keys, q.After.RuleID)
 				}
 				return keys
@@ -98,14 +99,14 @@ func (h *harness) pages() map[string]func() page {
 	}
 	for name, priority := range map[string]bool{"runs": false, "runs, active first": true} {
 		lists[name] = func() page {
-			q := runs.RunQuery{PriorityActive: priority}
-			return func(limit int, budget *runs.Budget) (keys []string) {
+			q := reads.RunQuery{PriorityActive: priority}
+			return func(limit int, budget *reads.Budget) (keys []string) {
 				q.Limit, q.Budget = limit, budget
 				rows, err := h.store.Runs(h.ctx, q)
 				require.NoError(h, err)
 				for i := range rows {
 					require.Len(h, rows[i].Requests, 2)
-					q.After = &runs.RunPosition{SubmittedAtMs: rows[i].Run.SubmittedAtMs, RunID: rows[i].Run.RunID}
+					q.After = &reads.RunPosition{SubmittedAtMs: rows[i].Run.SubmittedAtMs, RunID: rows[i].Run.RunID}
 					keys = append(keys, q.After.RunID)
 				}
 				return keys
@@ -114,14 +115,14 @@ func (h *harness) pages() map[string]func() page {
 	}
 	for name, kind := range map[string]model.RequestKind{"approvals": model.KindApproval, "questions": model.KindQuestion} {
 		lists[name] = func() page {
-			q := runs.RequestQuery{Kind: kind}
-			return func(limit int, budget *runs.Budget) (keys []string) {
+			q := reads.RequestQuery{Kind: kind}
+			return func(limit int, budget *reads.Budget) (keys []string) {
 				q.Limit, q.Budget = limit, budget
 				rows, err := h.store.PendingRequests(h.ctx, q)
 				require.NoError(h, err)
 				for i := range rows {
 					request := &rows[i].Request
-					q.After = &runs.RequestPosition{SessionID: request.SessionID, RunID: request.RunID, RequestID: request.RequestID}
+					q.After = &reads.RequestPosition{SessionID: request.SessionID, RunID: request.RunID, RequestID: request.RequestID}
 					keys = append(keys, request.RunID)
 				}
 				return keys

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Restorer is a [Database] whose rows can be restored to an earlier state while stores are open,
@@ -137,9 +138,9 @@ var lifeTests = map[string]func(*harness){
 		last := h.session("s").Session.LastEventID
 		h.forgotten("s", h.store)
 		h.create("s", "next")
-		_, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: last, Limit: 10, MaxBytes: 1000})
+		_, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: "s", After: last, Limit: 10, MaxBytes: 1000})
 		requireCode(h, api.CodeEventCursorReset, err)
-		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "next", After: last, Limit: 10, MaxBytes: 1000})
+		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "next", After: last, Limit: 10, MaxBytes: 1000})
 		requireCode(h, api.CodeEventCursorReset, err)
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -21,7 +22,7 @@ type Model struct {
 	newID    runs.IDSource
 	sessions map[string]*model.Session
 	runs     map[string]*model.Run
-	requests map[runs.RequestPosition]*model.Request
+	requests map[reads.RequestPosition]*model.Request
 	events   []*model.Event
 	records  map[model.RecordKey]*model.IdempotencyRecord
 	effects  map[string]*model.Effect
@@ -42,7 +43,7 @@ type messageKey struct {
 func NewModel(newID runs.IDSource, notifyAfter time.Duration) *Model {
 	return &Model{
 		newID: newID, notifyAfter: notifyAfter, sessions: map[string]*model.Session{}, runs: map[string]*model.Run{},
-		requests: map[runs.RequestPosition]*model.Request{}, records: map[model.RecordKey]*model.IdempotencyRecord{},
+		requests: map[reads.RequestPosition]*model.Request{}, records: map[model.RecordKey]*model.IdempotencyRecord{},
 		effects: map[string]*model.Effect{}, messages: map[messageKey]*model.Message{}, rules: map[string]*rules.Rule{},
 	}
 }
@@ -171,7 +172,7 @@ func (m *Model) keep(state *runs.State, change runs.Change) {
 		m.runs[runID] = run
 	}
 	for key, request := range state.Requests {
-		m.requests[runs.RequestPosition{SessionID: state.SessionID, RunID: key.RunID, RequestID: key.RequestID}] = request
+		m.requests[reads.RequestPosition{SessionID: state.SessionID, RunID: key.RunID, RequestID: key.RequestID}] = request
 	}
 	for key, record := range state.Records {
 		m.records[key] = record
@@ -196,7 +197,7 @@ func (m *Model) Events() []*model.Event { return m.events }
 
 // Request returns a request as it is, or nil.
 func (m *Model) Request(sessionID, runID, requestID string) *model.Request {
-	return m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
+	return m.requests[reads.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
 }
 
 // allowed returns the allowed approval of a run with that id, or else any allowed one, or nil.

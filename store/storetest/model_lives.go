@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -32,7 +32,7 @@ func (m *Model) Become(other *Model) {
 
 // Trim deletes from the model the rows of a session that a store's retention has deleted.
 // Separate tests check which rows retention keeps.
-func (m *Model) Trim(ctx context.Context, store runs.Reader, sessionID string) error {
+func (m *Model) Trim(ctx context.Context, store reads.Reader, sessionID string) error {
 	firstKept := int64(1) << 62
 	head, err := store.SessionHead(ctx, sessionID)
 	switch {
@@ -70,7 +70,7 @@ func (m *Model) Trim(ctx context.Context, store runs.Reader, sessionID string) e
 
 func (m *Model) forgetRun(runID string) {
 	delete(m.runs, runID)
-	maps.DeleteFunc(m.requests, func(at runs.RequestPosition, _ *model.Request) bool { return at.RunID == runID })
+	maps.DeleteFunc(m.requests, func(at reads.RequestPosition, _ *model.Request) bool { return at.RunID == runID })
 	maps.DeleteFunc(m.effects, func(_ string, e *model.Effect) bool { return e.RunID == runID })
 	maps.DeleteFunc(m.messages, func(_ messageKey, message *model.Message) bool { return message.RunID == runID })
 	maps.DeleteFunc(m.records, func(_ model.RecordKey, r *model.IdempotencyRecord) bool {

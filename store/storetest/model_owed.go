@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Effects returns all effects in the order of (created_at_ms, effect_id).
@@ -23,16 +23,16 @@ func (m *Model) Effects() []model.Effect {
 }
 
 // DueEffects returns the effects that are due at a given time, longest due first, then by id.
-func (m *Model) DueEffects(nowMs int64) []runs.DueEffect {
+func (m *Model) DueEffects(nowMs int64) []reads.DueEffect {
 	due := slices.DeleteFunc(m.Effects(), func(e model.Effect) bool {
 		return e.DueAtMs == 0 || e.DueAtMs > nowMs || e.WebhookID != ""
 	})
 	slices.SortFunc(due, func(a, b model.Effect) int {
 		return cmp.Or(cmp.Compare(a.DueAtMs, b.DueAtMs), strings.Compare(a.SessionID, b.SessionID), strings.Compare(a.EffectID, b.EffectID))
 	})
-	list := make([]runs.DueEffect, len(due))
+	list := make([]reads.DueEffect, len(due))
 	for i := range due {
-		list[i] = runs.DueEffect{SessionID: due[i].SessionID, EffectID: due[i].EffectID}
+		list[i] = reads.DueEffect{SessionID: due[i].SessionID, EffectID: due[i].EffectID}
 	}
 	return list
 }
@@ -73,7 +73,7 @@ func (m *Model) Clarifications(sessionID string) []model.PendingRequest {
 			continue
 		}
 		for _, requestID := range m.OpenRequests(runID, model.KindQuestion) {
-			request := m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
+			request := m.requests[reads.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
 			list = append(list, model.PendingRequest{
 				Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester,
 			})

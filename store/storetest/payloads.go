@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // payloads are JSON texts that a careless store would change.
@@ -51,7 +52,7 @@ var payloadTests = map[string]func(*harness){
 	"payload/reads of many runs leave it out": func(h *harness) {
 		h.create("s", "r")
 		require.Nil(h, h.run("r").Run.Input)
-		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 1})
+		list, err := h.store.Runs(h.ctx, reads.RunQuery{Limit: 1})
 		require.NoError(h, err)
 		require.Nil(h, list[0].Run.Input)
 	},

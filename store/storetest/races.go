@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // answersAgainstExpiry is how many runs are answered at the very millisecond of
@@ -70,7 +71,7 @@ func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
 		require.NoError(h, err)
 		require.Len(h, settled, 1)
 		resolved := 0
-		events, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: run, Limit: 100, MaxBytes: api.MaxReplyBytes})
+		events, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: run, Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(h, err)
 		for i := range events {
 			if events[i].Type == api.EventUserQuestionResolved {

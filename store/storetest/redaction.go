@@ -6,6 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 var redactionTests = map[string]func(*harness){
@@ -15,9 +16,9 @@ var redactionTests = map[string]func(*harness){
 // redact redacts events of the session s.
 func (h *harness) redact(ids ...int64) (int, error) {
 	h.Helper()
-	redactor, is := h.store.(runs.Redactor)
+	redactor, is := h.store.(upkeep.Redactor)
 	require.True(h, is)
-	return redactor.RedactEvents(h.ctx, &runs.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry {
+	return redactor.RedactEvents(h.ctx, &upkeep.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry {
 		return journal.New(1, "user:ada", api.AuditEvent{Type: api.AuditEventsRedacted, SessionID: "s", Reason: "asked for"})
 	}})
 }
@@ -45,7 +46,7 @@ func redacted(h *harness) {
 	require.Equal(h, before, h.events("s"))
 
 	// A line that cannot be written rolls back the redaction.
-	_, err = h.store.(runs.Redactor).RedactEvents(h.ctx, &runs.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry { return &journal.Entry{} }}) //nolint:forcetypeassert // as above
+	_, err = h.store.(upkeep.Redactor).RedactEvents(h.ctx, &upkeep.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry { return &journal.Entry{} }}) //nolint:forcetypeassert // as above
 	require.Error(h, err)
 	require.Equal(h, before, h.events("s"))
 
@@ -79,6 +80,6 @@ func redacted(h *harness) {
 	require.Equal(h, len(ids), count, "the same answer again; an event counts once")
 	require.Len(h, h.sealed(), 1, "what takes out nothing leaves no line")
 	h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", AgentID: "default", Input: api.JSON(`1`)})
-	_, err = h.store.(runs.Redactor).RedactEvents(h.ctx, &runs.Redaction{SessionID: "nowhere", EventIDs: ids}) //nolint:forcetypeassert // as above
+	_, err = h.store.(upkeep.Redactor).RedactEvents(h.ctx, &upkeep.Redaction{SessionID: "nowhere", EventIDs: ids}) //nolint:forcetypeassert // as above
 	requireCode(h, api.CodeSessionNotFound, err)
 }

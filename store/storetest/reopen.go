@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // reopen closes the store and reopens the database.
@@ -67,7 +68,7 @@ var reopenTests = map[string]func(*harness){
 		_, err := h.store.Do(h.ctx, &runs.CreateSession{})
 		require.ErrorIs(h, err, runs.ErrClosed)
 		h.store = h.open()
-		count, err := h.store.CountSessions(h.ctx, runs.SessionQuery{})
+		count, err := h.store.CountSessions(h.ctx, reads.SessionQuery{})
 		require.NoError(h, err)
 		require.Equal(h, accepted.Load(), count)
 	},
@@ -85,9 +86,9 @@ var reopenTests = map[string]func(*harness){
 		require.Len(h, h.session("parent").Besides, 2)
 		h.do(&runs.AnswerQuestion{RunID: unparked, Resolution: answer("q-1", "left"), Actor: person})
 		h.do(&runs.AnswerQuestion{RunID: parked, Resolution: answer("q-2", "left"), Actor: person})
-		effects := h.effects(runs.EffectQuery{Limit: 10})
+		effects := h.effects(reads.EffectQuery{Limit: 10})
 		h.reopen()
-		require.Equal(h, effects, h.effects(runs.EffectQuery{Limit: 10}))
+		require.Equal(h, effects, h.effects(reads.EffectQuery{Limit: 10}))
 		h.carryOut()
 		require.Len(h, h.mailbox("child"), 2)
 		h.reopen()
@@ -113,7 +114,7 @@ var reopenTests = map[string]func(*harness){
 		h.do(&runs.RevokeRule{RuleID: "l"})
 		h.reopen()
 		require.Empty(h, h.settledBy("other", "r-3", approval("a")))
-		require.Equal(h, []string{"l 1", "revoked 0"}, h.rules(runs.RuleQuery{Limit: 10}))
+		require.Equal(h, []string{"l 1", "revoked 0"}, h.rules(reads.RuleQuery{Limit: 10}))
 	},
 	"reopen/ready": func(h *harness) {
 		require.NoError(h, h.store.Ready(h.ctx))

@@ -9,6 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // finish creates a run that waits for an approval, is allowed to continue, and completes.
@@ -21,7 +23,7 @@ func (h *harness) finish(sessionID, runID string) {
 
 // trim deletes rows that are finished by now, limit events at a time, and checks the database
 // after each step.
-func (h *harness) trim(sessionID string, limit int) (total runs.Trimmed) {
+func (h *harness) trim(sessionID string, limit int) (total upkeep.Trimmed) {
 	h.Helper()
 	for {
 		trimmed, err := h.store.TrimSession(h.ctx, sessionID, h.clock.NowMs(), limit)
@@ -39,7 +41,7 @@ func (h *harness) trim(sessionID string, limit int) (total runs.Trimmed) {
 
 func (h *harness) finished() []string {
 	h.Helper()
-	found, err := h.store.FinishedRuns(h.ctx, h.clock.NowMs(), runs.FinishedRun{}, 1000)
+	found, err := h.store.FinishedRuns(h.ctx, h.clock.NowMs(), upkeep.FinishedRun{}, 1000)
 	require.NoError(h, err)
 	ids := []string{}
 	for i, run := range found {
@@ -75,7 +77,7 @@ var retentionTests = map[string]func(*harness){
 				RequireHealthy(h.ctx, h, h.store)
 				total.Events, total.Runs, more = total.Events+trimmed.Events, total.Runs+trimmed.Runs, trimmed.More
 			}
-			require.Equal(h, runs.Trimmed{Events: oldEvents, Runs: 1}, total)
+			require.Equal(h, upkeep.Trimmed{Events: oldEvents, Runs: 1}, total)
 			_, err = h.store.Run(h.ctx, old)
 			requireCode(h, api.CodeRunNotFound, err)
 			_, err = h.store.RequestByHandle(h.ctx, handle)
@@ -83,9 +85,9 @@ var retentionTests = map[string]func(*harness){
 			require.Equal(h, all[oldEvents:], h.events(session))
 			require.Equal(h, int64(oldEvents+1), h.session(session).Session.FirstKeptEventID)
 
-			_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: session, After: 1, Limit: 10, MaxBytes: 1000})
+			_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: session, After: 1, Limit: 10, MaxBytes: 1000})
 			requireCode(h, api.CodeEventCursorReset, err)
-			for _, q := range []runs.EventQuery{{SessionID: session}, {SessionID: session, After: int64(oldEvents)}, {RunID: young, After: 1}} {
+			for _, q := range []reads.EventQuery{{SessionID: session}, {SessionID: session, After: int64(oldEvents)}, {RunID: young, After: 1}} {
 				q.Limit, q.MaxBytes = 10, 1000
 				_, _, err = h.store.EventsWithin(h.ctx, q)
 				require.NoError(h, err, "%+v", q)
@@ -98,7 +100,7 @@ var retentionTests = map[string]func(*harness){
 				require.Equal(h, int64(oldEvents+1+i), events[i].EventID)
 			}
 			h.clock.Advance(1)
-			require.Equal(h, runs.Trimmed{Events: len(events), Runs: 2, Session: true}, h.trim(session, limit))
+			require.Equal(h, upkeep.Trimmed{Events: len(events), Runs: 2, Session: true}, h.trim(session, limit))
 			_, err = h.store.Session(h.ctx, session)
 			requireCode(h, api.CodeSessionNotFound, err)
 			require.NotContains(h, h.finished(), old)
@@ -172,7 +174,7 @@ var retentionTests = map[string]func(*harness){
 		require.Equal(h, 1, sweep())
 		h.trim("s", 100)
 		require.Equal(h, 1, sweep())
-		require.Equal(h, []string{"stays 0"}, h.rules(runs.RuleQuery{Limit: 10}))
+		require.Equal(h, []string{"stays 0"}, h.rules(reads.RuleQuery{Limit: 10}))
 	},
 	"retention/a churn of runs leaves the tables as large as what is kept": func(h *harness) {
 		for round := range 20 {
@@ -181,7 +183,7 @@ var retentionTests = map[string]func(*harness){
 			}
 			h.clock.Advance(1000)
 			before := h.clock.NowMs() - 1500
-			found, err := h.store.FinishedRuns(h.ctx, before, runs.FinishedRun{}, 100)
+			found, err := h.store.FinishedRuns(h.ctx, before, upkeep.FinishedRun{}, 100)
 			require.NoError(h, err)
 			for _, run := range found {
 				_, err := h.store.TrimSession(h.ctx, run.SessionID, before, 100)

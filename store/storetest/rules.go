@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -51,7 +52,7 @@ func digestOf(h *harness, input string) api.RuleMatch {
 }
 
 // rules walks the list by its cursor.
-func (h *harness) rules(q runs.RuleQuery) []string {
+func (h *harness) rules(q reads.RuleQuery) []string {
 	h.Helper()
 	var ids []string
 	for range 100 {
@@ -65,7 +66,7 @@ func (h *harness) rules(q runs.RuleQuery) []string {
 			return ids
 		}
 		last := page[len(page)-1].Rule
-		q.After = &runs.RulePosition{CreatedAtMs: last.CreatedAtMs, RuleID: last.RuleID}
+		q.After = &reads.RulePosition{CreatedAtMs: last.CreatedAtMs, RuleID: last.RuleID}
 	}
 	require.Fail(h, "the list does not end")
 	return nil
@@ -74,7 +75,7 @@ func (h *harness) rules(q runs.RuleQuery) []string {
 // rulesFor names the rules in force in a session.
 func (h *harness) rulesFor(sessionID string, limit int) []string {
 	h.Helper()
-	rules, nowMs, err := h.store.RulesFor(h.ctx, sessionID, limit, &runs.Budget{MaxBytes: api.MaxReplyBytes})
+	rules, nowMs, err := h.store.RulesFor(h.ctx, sessionID, limit, &reads.Budget{MaxBytes: api.MaxReplyBytes})
 	require.NoError(h, err)
 	require.Equal(h, h.clock.NowMs(), nowMs)
 	ids := []string{}
@@ -223,12 +224,12 @@ var ruleTests = map[string]func(*harness){
 		ofSession = byMoment(ofSession, func(n int) int { return n * 3 / 2 })
 		h.do(&runs.RevokeRule{RuleID: "l-004"})
 		for _, limit := range []int{1, 2, 4, 9, 100} {
-			require.Equal(h, all, h.rules(runs.RuleQuery{Limit: limit}))
-			require.Equal(h, ofSession, h.rules(runs.RuleQuery{Limit: limit, SessionID: "s"}))
+			require.Equal(h, all, h.rules(reads.RuleQuery{Limit: limit}))
+			require.Equal(h, ofSession, h.rules(reads.RuleQuery{Limit: limit, SessionID: "s"}))
 		}
-		require.Empty(h, h.rules(runs.RuleQuery{Limit: 10, SessionID: "nobody"}))
+		require.Empty(h, h.rules(reads.RuleQuery{Limit: 10, SessionID: "nobody"}))
 		for sessionID, want := range map[string]int64{"": 9, "s": 3, rules.AllSessions: 6, "nobody\x00": 0} {
-			count, err := h.store.CountRules(h.ctx, runs.RuleQuery{SessionID: sessionID})
+			count, err := h.store.CountRules(h.ctx, reads.RuleQuery{SessionID: sessionID})
 			require.NoError(h, err)
 			require.Equal(h, want, count, sessionID)
 		}

@@ -10,13 +10,14 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // scopes are bounds of a caller. Ids that are next to a prefix in the order of bytes are outside
 // of it.
-var scopes = []runs.Scope{
+var scopes = []reads.Scope{
 	{SessionPrefixes: []string{"a:"}},
 	{SessionPrefixes: []string{"a"}},
 	{SessionPrefixes: []string{"a:1", "b:", "zz"}},
@@ -30,8 +31,8 @@ var scopes = []runs.Scope{
 	{OwnedBy: "agent:on"},
 }
 
-// inScope is an independent implementation of [runs.Scope].
-func inScope(scope *runs.Scope, sessionID, agentID string, owners ...string) bool {
+// inScope is an independent implementation of [reads.Scope].
+func inScope(scope *reads.Scope, sessionID, agentID string, owners ...string) bool {
 	within := len(scope.SessionPrefixes) == 0
 	for _, prefix := range scope.SessionPrefixes {
 		within = within || strings.Index(sessionID, prefix) == 0
@@ -44,7 +45,7 @@ func inScope(scope *runs.Scope, sessionID, agentID string, owners ...string) boo
 }
 
 // requireScoped compares a list with a scope to the filtered list without one, and to its count.
-func requireScoped[R any](h *harness, name string, read func(runs.Reader) ([]R, error), count func(runs.Reader) (int64, error), within func(*runs.Scope, *R) bool) {
+func requireScoped[R any](h *harness, name string, read func(reads.Reader) ([]R, error), count func(reads.Reader) (int64, error), within func(*reads.Scope, *R) bool) {
 	h.Helper()
 	all, err := read(h.store)
 	require.NoError(h, err, name)
@@ -68,13 +69,13 @@ func requireScoped[R any](h *harness, name string, read func(runs.Reader) ([]R, 
 
 var scopeTests = map[string]func(*harness){
 	"scopes/every list has what its caller reaches": func(h *harness) {
-		agentOf, makerOf, owners := map[string]string{}, map[string]string{}, map[string]runs.Owners{}
+		agentOf, makerOf, owners := map[string]string{}, map[string]string{}, map[string]reads.Owners{}
 		create := func(c runs.CreateRun, maker string) {
-			c.Principal, owners[c.RunID] = maker, runs.Owners{Principal: maker}
+			c.Principal, owners[c.RunID] = maker, reads.Owners{Principal: maker}
 			h.do(&c)
 		}
 		claim := func(runID, holder string) int64 {
-			owners[runID] = runs.Owners{Principal: owners[runID].Principal, HolderPrincipal: holder}
+			owners[runID] = reads.Owners{Principal: owners[runID].Principal, HolderPrincipal: holder}
 			return fenceOf(h, h.do(&runs.ClaimRun{RunID: runID, WorkerID: "worker", Principal: holder}))
 		}
 		of := func(runID string) (string, string) { return owners[runID].Principal, owners[runID].HolderPrincipal }
@@ -102,11 +103,11 @@ var scopeTests = map[string]func(*harness){
 		}
 		h.do(&runs.AddRule{RuleID: "of-all", Match: api.RuleMatch{PatternKeys: []string{"k"}}})
 
-		run := func(scope *runs.Scope, row *model.RunRecord) bool {
+		run := func(scope *reads.Scope, row *model.RunRecord) bool {
 			made, holds := of(row.Run.RunID)
 			return inScope(scope, row.Run.SessionID, row.Run.AgentID, made, holds)
 		}
-		for _, q := range []runs.RunQuery{
+		for _, q := range []reads.RunQuery{
 			{},
 			{SessionID: "a:1"},
 			{AgentID: "y"},
@@ -120,44 +121,44 @@ var scopeTests = map[string]func(*harness){
 			{SessionID: "a:1", PriorityActive: true},
 		} {
 			q.Limit = 1000
-			requireScoped(h, "runs", func(within runs.Reader) ([]model.RunRecord, error) { return within.Runs(h.ctx, q) },
-				func(within runs.Reader) (int64, error) { return within.CountRuns(h.ctx, q) }, run)
+			requireScoped(h, "runs", func(within reads.Reader) ([]model.RunRecord, error) { return within.Runs(h.ctx, q) },
+				func(within reads.Reader) (int64, error) { return within.CountRuns(h.ctx, q) }, run)
 		}
-		for _, q := range []runs.SessionQuery{{}, {Status: api.SessionIdle}, {Status: api.StatusWaitingForUserQuestion}, {AgentID: "y"}} {
+		for _, q := range []reads.SessionQuery{{}, {Status: api.SessionIdle}, {Status: api.StatusWaitingForUserQuestion}, {AgentID: "y"}} {
 			q.Limit = 1000
-			requireScoped(h, "sessions", func(within runs.Reader) ([]model.SessionSummary, error) { return within.Sessions(h.ctx, q) },
-				func(within runs.Reader) (int64, error) { return within.CountSessions(h.ctx, q) },
-				func(scope *runs.Scope, row *model.SessionSummary) bool {
+			requireScoped(h, "sessions", func(within reads.Reader) ([]model.SessionSummary, error) { return within.Sessions(h.ctx, q) },
+				func(within reads.Reader) (int64, error) { return within.CountSessions(h.ctx, q) },
+				func(scope *reads.Scope, row *model.SessionSummary) bool {
 					return inScope(scope, row.Session.SessionID, row.Session.AgentID, makerOf[row.Session.SessionID])
 				})
 		}
-		requireScoped(h, "requests", func(within runs.Reader) ([]model.PendingRequest, error) {
-			return within.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 1000})
-		}, func(within runs.Reader) (int64, error) {
-			return within.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion})
-		}, func(scope *runs.Scope, row *model.PendingRequest) bool {
+		requireScoped(h, "requests", func(within reads.Reader) ([]model.PendingRequest, error) {
+			return within.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion, Limit: 1000})
+		}, func(within reads.Reader) (int64, error) {
+			return within.CountPendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion})
+		}, func(scope *reads.Scope, row *model.PendingRequest) bool {
 			made, holds := of(row.Request.RunID)
 			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
-		requireScoped(h, "decisions", func(within runs.Reader) ([]model.DecidedRequest, error) {
-			return within.Decisions(h.ctx, runs.DecisionQuery{Limit: 1000})
-		}, func(within runs.Reader) (int64, error) {
-			return within.CountDecisions(h.ctx, runs.DecisionQuery{})
-		}, func(scope *runs.Scope, row *model.DecidedRequest) bool {
+		requireScoped(h, "decisions", func(within reads.Reader) ([]model.DecidedRequest, error) {
+			return within.Decisions(h.ctx, reads.DecisionQuery{Limit: 1000})
+		}, func(within reads.Reader) (int64, error) {
+			return within.CountDecisions(h.ctx, reads.DecisionQuery{})
+		}, func(scope *reads.Scope, row *model.DecidedRequest) bool {
 			made, holds := of(row.Request.RunID)
 			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
-		requireScoped(h, "leases", func(within runs.Reader) ([]model.Run, error) {
+		requireScoped(h, "leases", func(within reads.Reader) ([]model.Run, error) {
 			leased, _, err := within.LeasedRuns(h.ctx, 1000)
 			return leased, err
-		}, nil, func(scope *runs.Scope, row *model.Run) bool {
+		}, nil, func(scope *reads.Scope, row *model.Run) bool {
 			made, holds := of(row.RunID)
 			return inScope(scope, row.SessionID, row.AgentID, made, holds)
 		})
 		for _, agents := range [][]string{nil, {"x", "z"}} {
-			requireScoped(h, "claimable", func(within runs.Reader) ([]runs.Claimable, error) {
-				return within.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: agents, Limit: 1000})
-			}, nil, func(scope *runs.Scope, row *runs.Claimable) bool {
+			requireScoped(h, "claimable", func(within reads.Reader) ([]reads.Claimable, error) {
+				return within.Claimable(h.ctx, reads.ClaimableQuery{AgentIDs: agents, Limit: 1000})
+			}, nil, func(scope *reads.Scope, row *reads.Claimable) bool {
 				made, holds := of(row.RunID)
 				return inScope(scope, row.SessionID, row.AgentID, made, holds)
 			})
@@ -169,9 +170,9 @@ var scopeTests = map[string]func(*harness){
 		// Rows outside of runs have the agent of their session.
 		for i := range scopes {
 			scope := scopes[i]
-			list, err := h.store.Within(scope).Rules(h.ctx, runs.RuleQuery{Limit: 1000})
+			list, err := h.store.Within(scope).Rules(h.ctx, reads.RuleQuery{Limit: 1000})
 			require.NoError(h, err)
-			counted, err := h.store.Within(scope).CountRules(h.ctx, runs.RuleQuery{})
+			counted, err := h.store.Within(scope).CountRules(h.ctx, reads.RuleQuery{})
 			require.NoError(h, err)
 			found := map[string]bool{}
 			for i := range list {
@@ -188,19 +189,19 @@ var scopeTests = map[string]func(*harness){
 		fence := h.child("asker")
 		h.ask("asker", fence, "q", true)
 		for _, test := range []struct {
-			scope runs.Scope
+			scope reads.Scope
 			want  int
 		}{
-			{runs.Scope{SessionPrefixes: []string{"child"}}, 1},
-			{runs.Scope{SessionPrefixes: []string{"other"}}, 0},
-			{runs.Scope{AgentIDs: []string{"coder"}}, 1},
-			{runs.Scope{AgentIDs: []string{"nobody"}}, 0},
-			{runs.Scope{OwnedBy: "agent:one"}, 0},
+			{reads.Scope{SessionPrefixes: []string{"child"}}, 1},
+			{reads.Scope{SessionPrefixes: []string{"other"}}, 0},
+			{reads.Scope{AgentIDs: []string{"coder"}}, 1},
+			{reads.Scope{AgentIDs: []string{"nobody"}}, 0},
+			{reads.Scope{OwnedBy: "agent:one"}, 0},
 		} {
-			list, err := h.store.Within(test.scope).Effects(h.ctx, runs.EffectQuery{Limit: 10})
+			list, err := h.store.Within(test.scope).Effects(h.ctx, reads.EffectQuery{Limit: 10})
 			require.NoError(h, err)
 			require.Len(h, list, test.want, "%+v", test.scope)
-			counted, err := h.store.Within(test.scope).CountEffects(h.ctx, runs.EffectQuery{State: api.EffectPending})
+			counted, err := h.store.Within(test.scope).CountEffects(h.ctx, reads.EffectQuery{State: api.EffectPending})
 			require.NoError(h, err)
 			require.EqualValues(h, test.want, counted)
 		}
@@ -241,7 +242,7 @@ var scopeTests = map[string]func(*harness){
 				check("Named", inRun, found(err, api.CodeRunNotFound))
 				_, _, err = within.SettledAfter(h.ctx, runID, 0)
 				check("SettledAfter", inRun, found(err, api.CodeRunNotFound))
-				_, _, err = within.EventsWithin(h.ctx, runs.EventQuery{RunID: runID, Limit: 1, MaxBytes: 1})
+				_, _, err = within.EventsWithin(h.ctx, reads.EventQuery{RunID: runID, Limit: 1, MaxBytes: 1})
 				check("EventsWithin", inRun, found(err, api.CodeRunNotFound))
 				_, err = within.RequestByHandle(h.ctx, handle)
 				check("RequestByHandle", inRun, found(err, api.CodeRequestNotFound))
@@ -251,11 +252,11 @@ var scopeTests = map[string]func(*harness){
 				check("Session", inSession, found(err, api.CodeSessionNotFound))
 				_, err = within.SessionHead(h.ctx, sessionID)
 				check("SessionHead", inSession, found(err, api.CodeSessionNotFound))
-				_, _, err = within.EventsWithin(h.ctx, runs.EventQuery{SessionID: sessionID, Limit: 1, MaxBytes: 1})
+				_, _, err = within.EventsWithin(h.ctx, reads.EventQuery{SessionID: sessionID, Limit: 1, MaxBytes: 1})
 				check("EventsWithin a session", inSession, found(err, api.CodeSessionNotFound))
 				_, err = within.Rule(h.ctx, ruleID)
 				check("Rule", inSession, found(err, api.CodeRuleNotFound))
-				standing, nowMs, err := within.RulesFor(h.ctx, sessionID, 10, &runs.Budget{MaxBytes: 1 << 20})
+				standing, nowMs, err := within.RulesFor(h.ctx, sessionID, 10, &reads.Budget{MaxBytes: 1 << 20})
 				require.NoError(h, err)
 				require.Positive(h, nowMs)
 				check("RulesFor", inSession, len(standing) > 0)
@@ -263,11 +264,11 @@ var scopeTests = map[string]func(*harness){
 		}
 		// A scope of prefixes includes sessions that do not exist yet, and no rule for all sessions.
 		h.do(&runs.AddRule{RuleID: "of-all", Match: api.RuleMatch{PatternKeys: []string{"k"}}})
-		within := h.store.Within(runs.Scope{SessionPrefixes: []string{"later"}})
+		within := h.store.Within(reads.Scope{SessionPrefixes: []string{"later"}})
 		_, err := within.Rule(h.ctx, "of-all")
 		require.Equal(h, api.CodeRuleNotFound, refusal.CodeOf(err))
 		for sessionID, want := range map[string]int{"later:1": 1, "other": 0, rules.AllSessions: 0} {
-			standing, _, err := within.RulesFor(h.ctx, sessionID, 10, &runs.Budget{MaxBytes: 1 << 20})
+			standing, _, err := within.RulesFor(h.ctx, sessionID, 10, &reads.Budget{MaxBytes: 1 << 20})
 			require.NoError(h, err)
 			require.Len(h, standing, want, sessionID)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var sessionTests = map[string]func(*harness){
@@ -26,7 +27,7 @@ var sessionTests = map[string]func(*harness){
 	"session/unknown": func(h *harness) {
 		_, err := h.store.Session(h.ctx, "nobody")
 		requireCode(h, api.CodeSessionNotFound, err)
-		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
+		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
 		requireCode(h, api.CodeSessionNotFound, err)
 		h.refuse(api.CodeSessionNotFound, &runs.EndSession{SessionID: "nobody"})
 		h.refuse(api.CodeSessionNotFound, &runs.InterruptSession{SessionID: "nobody"})

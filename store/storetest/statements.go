@@ -6,8 +6,8 @@ import (
 	"reflect"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -30,15 +30,15 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 	for _, agent := range []string{"", "a"} {
 		for _, status := range []api.Status{"", api.SessionEnded, api.SessionIdle, api.StatusRunning} {
 			for _, after := range []string{"", "s"} {
-				q := runs.SessionQuery{Status: status, AgentID: agent, After: after, Limit: 1}
+				q := reads.SessionQuery{Status: status, AgentID: agent, After: after, Limit: 1}
 				add("Sessions", q, func(r *read.Reader) { _, _ = r.Sessions(ctx, q) })
 				add("CountSessions", q, func(r *read.Reader) { _, _ = r.CountSessions(ctx, q) })
 			}
 		}
 	}
 	for _, session := range []string{"", "s"} {
-		for _, after := range []*runs.RequestPosition{nil, {SessionID: "s", RunID: "r", RequestID: "q"}} {
-			q := runs.RequestQuery{Kind: model.KindApproval, SessionID: session, After: after, Limit: 1}
+		for _, after := range []*reads.RequestPosition{nil, {SessionID: "s", RunID: "r", RequestID: "q"}} {
+			q := reads.RequestQuery{Kind: model.KindApproval, SessionID: session, After: after, Limit: 1}
 			for i := range 4 {
 				q := q
 				q.OpenAtMs, q.Below = int64(i&1), i&2 != 0
@@ -52,8 +52,8 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 				}
 			}
 		}
-		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
-			for _, after := range []*runs.RunPosition{nil, {SubmittedAtMs: 1, RunID: "r"}, {Over: true, SubmittedAtMs: 1, RunID: "r"}} {
+		for _, filter := range []reads.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
+			for _, after := range []*reads.RunPosition{nil, {SubmittedAtMs: 1, RunID: "r"}, {Over: true, SubmittedAtMs: 1, RunID: "r"}} {
 				for order := range 4 {
 					q := filter
 					q.SessionID, q.After, q.Last, q.PriorityActive, q.Limit = session, after, order&1 != 0, order&2 != 0, 1
@@ -63,21 +63,21 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 			}
 		}
 		for _, state := range []api.EffectState{"", api.EffectPending, api.EffectDone, api.EffectFailed} {
-			for _, after := range []*runs.EffectPosition{nil, {CreatedAtMs: 1, EffectID: "f"}} {
-				q := runs.EffectQuery{State: state, SessionID: session, After: after, Limit: 1}
+			for _, after := range []*reads.EffectPosition{nil, {CreatedAtMs: 1, EffectID: "f"}} {
+				q := reads.EffectQuery{State: state, SessionID: session, After: after, Limit: 1}
 				add("Effects", q, func(r *read.Reader) { _, _ = r.Effects(ctx, q) })
 				add("CountEffects", q, func(r *read.Reader) { _, _ = r.CountEffects(ctx, q) })
 			}
 		}
 		for _, agent := range []string{"", "a"} {
-			for _, after := range []*runs.DecisionPosition{nil, {SettledAtMs: 1, Handle: "h"}} {
-				q := runs.DecisionQuery{SessionID: session, AgentID: agent, ResolvedBy: "p", Outcome: api.OutcomeAllowed, SinceMs: 1, After: after, Limit: 1}
+			for _, after := range []*reads.DecisionPosition{nil, {SettledAtMs: 1, Handle: "h"}} {
+				q := reads.DecisionQuery{SessionID: session, AgentID: agent, ResolvedBy: "p", Outcome: api.OutcomeAllowed, SinceMs: 1, After: after, Limit: 1}
 				add("Decisions", q, func(r *read.Reader) { _, _ = r.Decisions(ctx, q) })
 				add("CountDecisions", q, func(r *read.Reader) { _, _ = r.CountDecisions(ctx, q) })
 			}
 		}
-		for _, after := range []*runs.RulePosition{nil, {CreatedAtMs: 1, RuleID: "l"}} {
-			q := runs.RuleQuery{SessionID: session, After: after, Limit: 1}
+		for _, after := range []*reads.RulePosition{nil, {CreatedAtMs: 1, RuleID: "l"}} {
+			q := reads.RuleQuery{SessionID: session, After: after, Limit: 1}
 			add("Rules", q, func(r *read.Reader) { _, _ = r.Rules(ctx, q) })
 			add("CountRules", q, func(r *read.Reader) { _, _ = r.CountRules(ctx, q) })
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -246,7 +247,7 @@ func (h *harness) wait(sessionID, runID string, suspension api.Suspension) {
 
 func (h *harness) claimable(agentIDs ...string) []string {
 	h.Helper()
-	list, err := h.store.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: agentIDs, Limit: 1000})
+	list, err := h.store.Claimable(h.ctx, reads.ClaimableQuery{AgentIDs: agentIDs, Limit: 1000})
 	require.NoError(h, err)
 	ids := make([]string, len(list))
 	for i := range list {
@@ -257,7 +258,7 @@ func (h *harness) claimable(agentIDs ...string) []string {
 
 func (h *harness) events(sessionID string) []model.Event {
 	h.Helper()
-	events, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: sessionID, Limit: 10_000, MaxBytes: 1 << 30})
+	events, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: sessionID, Limit: 10_000, MaxBytes: 1 << 30})
 	require.NoError(h, err)
 	return events
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var suspensionTests = map[string]func(*harness){
@@ -24,7 +25,7 @@ var suspensionTests = map[string]func(*harness){
 			require.NotEmpty(h, request.Handle)
 		}
 		require.Empty(h, h.claimable())
-		summaries, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 10})
+		summaries, err := h.store.Sessions(h.ctx, reads.SessionQuery{Limit: 10})
 		require.NoError(h, err)
 		require.Equal(h, 2, summaries[0].PendingApprovals)
 		require.Equal(h, 1, summaries[0].PendingQuestions)
@@ -120,7 +121,7 @@ var suspensionTests = map[string]func(*harness){
 		h.do(&runs.Suspend{RunID: "left", Fence: h.claim("left"), Suspension: held})
 		holdings, err := h.store.Holdings(h.ctx, []string{"asked", "own", "held", "queued", "claimed", "left", "unknown"})
 		require.NoError(h, err)
-		require.Equal(h, map[string]runs.Holding{
+		require.Equal(h, map[string]reads.Holding{
 			"asked": {}, "queued": {}, "own": {Claims: 1, InOneStep: true}, "held": {Claims: 1, InOneStep: true, Attached: true},
 			"claimed": {Claims: 1}, "left": {Claims: 1, Attached: true},
 		}, holdings)

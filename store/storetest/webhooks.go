@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
@@ -54,7 +55,7 @@ var webhookTests = map[string]func(*harness){
 				continue
 			}
 			effect := h.claimEffect("loud", due[0].EffectID)
-			eventID, err := runs.WebhookEvent(effect)
+			eventID, err := model.WebhookEvent(effect)
 			require.NoError(h, err)
 			require.Equal(h, "r", effect.RunID)
 			delivered = append(delivered, eventID)
@@ -77,13 +78,13 @@ var (
 // owed returns the number of pending effects.
 func (h *harness) owed() int {
 	h.Helper()
-	count, err := h.store.CountEffects(h.ctx, runs.EffectQuery{State: api.EffectPending})
+	count, err := h.store.CountEffects(h.ctx, reads.EffectQuery{State: api.EffectPending})
 	require.NoError(h, err)
 	return int(count)
 }
 
 // dueOf returns the due deliveries of a webhook.
-func (h *harness) dueOf(webhookID string) []runs.DueEffect {
+func (h *harness) dueOf(webhookID string) []reads.DueEffect {
 	h.Helper()
 	store, keeps := h.store.(webhookStore)
 	require.True(h, keeps)

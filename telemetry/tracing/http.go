@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/internal/calltrace"
 )
 
 // methods are the methods used in span names.
@@ -26,9 +26,9 @@ func (t *Tracing) Call(r *http.Request) (ctx context.Context, end func(route, se
 	}
 	ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(text("http.request.method", method)))
 	if !span.IsRecording() {
-		return runs.WithTrace(ctx, &runs.CallTrace{Traceparent: runs.TraceparentOf(r.Header["Traceparent"])}), func(_, _, _, _, _ string, _ int) { span.End() }
+		return calltrace.With(ctx, &calltrace.Trace{Traceparent: calltrace.Traceparent(r.Header["Traceparent"])}), func(_, _, _, _, _ string, _ int) { span.End() }
 	}
-	ctx = runs.WithTrace(ctx, &runs.CallTrace{Traceparent: traceparentOf(span.SpanContext()), Link: func(traceparent string) {
+	ctx = calltrace.With(ctx, &calltrace.Trace{Traceparent: traceparentOf(span.SpanContext()), Link: func(traceparent string) {
 		if linked := contextOf(traceparent); linked.IsValid() && linked.SpanID() != span.SpanContext().SpanID() {
 			span.AddLink(trace.Link{SpanContext: linked, Attributes: []attribute.KeyValue{text("holdpoint.link", "suspension")}})
 		}

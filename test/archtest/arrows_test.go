@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "internal/cpulimit", "internal/panics", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/escalation"}
+var domain = []string{"api", "internal/canonical", "internal/cpulimit", "internal/panics", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/escalation", "runs/reads", "runs/upkeep"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -73,6 +73,8 @@ var places = []place{
 	{name: "runs/rules/shellcmd", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/rules", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document", "runs/rules/shellcmd"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/model", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/reads", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/upkeep", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/reads"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/escalation", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/explain", ours: with("runs", "runs/doctor"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},

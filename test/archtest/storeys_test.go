@@ -19,9 +19,9 @@ import (
 // The files that are not listed hold commands: they use no other command's file.
 var storeys = [][]string{
 	// What is known before any row: identifiers, texts, checks of what a caller gives.
-	{"ids.go", "limits.go", "scope.go", "digests.go", "verdicts.go", "secrets.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go", "brought_values.go", "requester_names.go", "callbacks.go", "grant_claims.go", "about.go", "escalation.go", "escalation_check.go"},
+	{"ids.go", "limits.go", "digests.go", "verdicts.go", "secrets.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go", "brought_values.go", "requester_names.go", "callbacks.go", "about.go", "escalation.go", "escalation_check.go"},
 	// The rows of a decision, and how an engine is asked for them.
-	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "spec.go", "command.go", "call.go", "authority.go", "remembered.go", "idempotency.go", "names.go", "owe_webhooks.go", "owe_notices.go", "payloads.go", "working_copy.go"},
+	{"state.go", "writes.go", "needs.go", "store.go", "spec.go", "command.go", "call.go", "authority.go", "remembered.go", "idempotency.go", "names.go", "owe_webhooks.go", "owe_notices.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
 	{
 		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "notices.go", "escalate.go", "outbox.go", "standing_rules.go", "rule_bounds.go", "rule_escalation.go", "waiting_bounds.go",

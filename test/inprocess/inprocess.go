@@ -33,6 +33,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -133,11 +134,11 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		Decide:        func(ctx context.Context, command runs.Command) error { return api.Decide(ctx, command) },
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
-				scope := runs.ScopeOf(i)
+				scope := reads.ScopeOf(i)
 				return scope.FitsRun(run)
 			})
 		},
-		Reach: func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
+		Reach: func(context.Context, string) (reads.Scope, error) { return reads.Scope{}, nil },
 	})
 	effects := loop.EffectsOptions{Logger: logger}
 	var notices deliver.Notices

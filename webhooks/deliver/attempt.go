@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -79,7 +80,7 @@ func breathe(ctx context.Context) {
 
 // attemptDelivery claims a delivery, attempts it, and records the result. A panic counts as
 // a failure to be retried.
-func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try func(*model.Effect) attempt) result {
+func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, try func(*model.Effect) attempt) result {
 	ended := result{due: due}
 	claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
 	switch {
@@ -128,7 +129,7 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
 	if channel, is := model.NoticeChannel(effect.EffectID); is {
 		finish.RunID = effect.RunID
-		if notice, err := runs.NoticeOf(effect); err == nil && made.failure != nil {
+		if notice, err := model.NoticeOf(effect); err == nil && made.failure != nil {
 			finish.RequestHandle = notice.RequestHandle
 		}
 		attrs = append(attrs, slog.String("channel", channel), slog.String("run_id", effect.RunID))

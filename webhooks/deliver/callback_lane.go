@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -41,7 +41,7 @@ type callbackLane struct {
 	hosts     map[string]*host
 	addresses map[ownAddress]*host
 	// calls has the calls in flight.
-	calls map[runs.DueEffect]callbackCall
+	calls map[reads.DueEffect]callbackCall
 }
 
 // callbackCall is a call in flight.
@@ -66,7 +66,7 @@ type host struct {
 func newCallbackLane(d *Deliverer) *callbackLane {
 	return &callbackLane{
 		laneLoop: newLaneLoop(), deliverer: d, owners: map[string]int{}, hosts: map[string]*host{},
-		addresses: map[ownAddress]*host{}, calls: map[runs.DueEffect]callbackCall{},
+		addresses: map[ownAddress]*host{}, calls: map[reads.DueEffect]callbackCall{},
 	}
 }
 
@@ -94,7 +94,7 @@ func (l *callbackLane) start(ctx context.Context) time.Duration {
 }
 
 // startAll starts the deliveries for which there is room, and returns their number.
-func (l *callbackLane) startAll(ctx context.Context, due []runs.DueEffect) (begun int) {
+func (l *callbackLane) startAll(ctx context.Context, due []reads.DueEffect) (begun int) {
 	for _, one := range due {
 		if len(l.underWay) >= callbacksAtOnce {
 			break

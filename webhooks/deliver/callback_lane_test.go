@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Names that resolve to one address share its slots and its pause, per owner.
@@ -15,7 +15,7 @@ func TestHostsOfCallbacksAreByAddress(t *testing.T) {
 	t.Parallel()
 	l := newCallbackLane(nil)
 	fails := func(origin, address string) {
-		due := runs.DueEffect{EffectID: model.CallbackEffectID(origin, "h")}
+		due := reads.DueEffect{EffectID: model.CallbackEffectID(origin, "h")}
 		h := l.hosts[origin]
 		if h == nil {
 			h = &host{}

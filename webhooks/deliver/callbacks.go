@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -32,7 +33,7 @@ type Callbacks struct {
 
 // callBack posts the result of a request.
 func (d *Deliverer) callBack(ctx context.Context, effect *model.Effect) attempt {
-	handle, err := runs.CallbackOf(effect)
+	handle, err := model.CallbackOf(effect)
 	if err != nil {
 		return attempt{failure: err, permanent: true}
 	}
@@ -103,7 +104,7 @@ func (d *Deliverer) signCallbackGrant(resolution *api.Resolution, request *model
 	}
 	nowMs := d.options.Manager.NowMs()
 	settled := opened[0].SettledApproval(nowMs + api.MaxCallbackGrantMs)
-	claims, err := runs.GrantClaims(&settled, settled.Resolution.Grant, run.RunID, run.AgentID, model.FenceText(run.Fence))
+	claims, err := document.GrantClaims(&settled, settled.Resolution.Grant, run.RunID, run.AgentID, model.FenceText(run.Fence))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/rig"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -272,9 +273,9 @@ func TestACallbackIsPostedWhatARedactionLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, redacted.Redacted)
 
-		rows, is := s.Store.(runs.Rewrapper)
+		rows, is := s.Store.(upkeep.Rewrapper)
 		require.True(t, is)
-		kept, err := rows.SealedRequests(t.Context(), runs.SealedRequest{}, 10)
+		kept, err := rows.SealedRequests(t.Context(), upkeep.SealedRequest{}, 10)
 		require.NoError(t, err)
 		require.Len(t, kept, 2)
 		require.NotNil(t, kept[0].Sealed, "of %s", kept[0].RequestID)
@@ -347,7 +348,7 @@ func TestACallbackIsAPartOfTheCall(t *testing.T) {
 	require.NoError(t, create(token))
 	require.NoError(t, create(token))
 	require.ErrorIs(t, create(token+"-another"), client.ErrIdempotencyConflict)
-	pending, err := s.Store.PendingRequests(t.Context(), runs.RequestQuery{SessionID: "s", Kind: "approval", Limit: 2})
+	pending, err := s.Store.PendingRequests(t.Context(), reads.RequestQuery{SessionID: "s", Kind: "approval", Limit: 2})
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
 }

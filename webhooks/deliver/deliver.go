@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/webhooks"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
@@ -39,14 +40,14 @@ const (
 // Store is the part of a store that a [Deliverer] uses.
 type Store interface {
 	runs.Door
-	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
-	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
-	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
-	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error)
+	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]reads.DueEffect, error)
+	DueCallbacks(ctx context.Context, except []string, limit int) ([]reads.DueEffect, error)
+	DueNotices(ctx context.Context, channel string, limit int) ([]reads.DueEffect, error)
+	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]reads.DueEffect, error)
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
-	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
-	Subscribe(notify func(runs.Notice)) (unsubscribe func())
+	EventsWithin(ctx context.Context, q reads.EventQuery) (events []model.Event, more bool, err error)
+	Subscribe(notify func(reads.Notice)) (unsubscribe func())
 }
 
 // Options configure a [Deliverer]. Manager and Client must be set.
@@ -136,7 +137,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 }
 
 // heard wakes the lanes of webhooks with new deliveries from a commit of this process.
-func (d *Deliverer) heard(notice runs.Notice) {
+func (d *Deliverer) heard(notice reads.Notice) {
 	for _, owed := range notice.Owed {
 		if channel, is := model.NoticeChannel(owed.EffectID); is {
 			if lane := d.notices[channel]; lane != nil {
@@ -209,15 +210,15 @@ func (d *Deliverer) assign(ctx context.Context, running *sync.WaitGroup) (ended 
 // giveUpOrphans drops deliveries to deleted or disabled webhooks, and messages of channels that no
 // replica has.
 func (d *Deliverer) giveUpOrphans(ctx context.Context) {
-	d.giveUp(ctx, func() ([]runs.DueEffect, error) { return d.store.DueDeliveries(ctx, "", orphanBatch) })
+	d.giveUp(ctx, func() ([]reads.DueEffect, error) { return d.store.DueDeliveries(ctx, "", orphanBatch) })
 	channels := slices.Collect(maps.Keys(d.notices))
-	d.giveUp(ctx, func() ([]runs.DueEffect, error) {
+	d.giveUp(ctx, func() ([]reads.DueEffect, error) {
 		return d.store.OrphanNotices(ctx, channels, noticeGrace.Milliseconds(), orphanBatch)
 	})
 }
 
 // giveUp ends the effects that a read returns as failed, until it returns none.
-func (d *Deliverer) giveUp(ctx context.Context, read func() ([]runs.DueEffect, error)) {
+func (d *Deliverer) giveUp(ctx context.Context, read func() ([]reads.DueEffect, error)) {
 	for {
 		due, err := read()
 		if err != nil || len(due) == 0 {

@@ -11,13 +11,14 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/webhooks"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // deliver attempts one delivery.
-func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.DueEffect) result {
+func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due reads.DueEffect) result {
 	if !model.IsFanOut(due.EffectID) {
 		return d.attemptDelivery(ctx, due, func(effect *model.Effect) attempt { return d.try(ctx, e, effect) })
 	}
@@ -30,11 +31,11 @@ func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.
 
 // try posts the message of a claimed effect.
 func (d *Deliverer) try(ctx context.Context, e *webhooks.Endpoint, effect *model.Effect) attempt {
-	eventID, err := runs.WebhookEvent(effect)
+	eventID, err := model.WebhookEvent(effect)
 	if err != nil {
 		return attempt{failure: err, permanent: true}
 	}
-	events, _, err := d.store.EventsWithin(ctx, runs.EventQuery{SessionID: effect.SessionID, After: eventID - 1, Kept: true, Limit: 1, MaxBytes: api.MaxReplyBytes})
+	events, _, err := d.store.EventsWithin(ctx, reads.EventQuery{SessionID: effect.SessionID, After: eventID - 1, Kept: true, Limit: 1, MaxBytes: api.MaxReplyBytes})
 	switch {
 	case refusal.CodeOf(err) != "" || err == nil && (len(events) == 0 || events[0].EventID != eventID):
 		return attempt{failure: errors.New("the event is no longer kept"), permanent: true}

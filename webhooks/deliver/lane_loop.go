@@ -5,12 +5,12 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // result is the result of an attempt, for the loop.
 type result struct {
-	due runs.DueEffect
+	due reads.DueEffect
 	// gone reports that the answer disabled the webhook.
 	delivered, attempted, gone bool
 	// address is the receiver's address, for callbacks; invalid if it was not called.
@@ -22,11 +22,11 @@ type result struct {
 type laneLoop struct {
 	woken    chan struct{}
 	done     chan result
-	underWay map[runs.DueEffect]bool
+	underWay map[reads.DueEffect]bool
 }
 
 func newLaneLoop() laneLoop {
-	return laneLoop{woken: make(chan struct{}, 1), done: make(chan result), underWay: map[runs.DueEffect]bool{}}
+	return laneLoop{woken: make(chan struct{}, 1), done: make(chan result), underWay: map[reads.DueEffect]bool{}}
 }
 
 // wake reads due deliveries at once.
@@ -56,7 +56,7 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 }
 
 // begin runs an attempt in the background.
-func (l *laneLoop) begin(due runs.DueEffect, attempt func() result) {
+func (l *laneLoop) begin(due reads.DueEffect, attempt func() result) {
 	l.underWay[due] = true
 	go func() { l.done <- attempt() }()
 }

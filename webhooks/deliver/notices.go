@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // noticesAtOnce is the maximum number of messages that a channel sends at once. Each channel has
@@ -81,7 +82,7 @@ func (l *noticeLane) start(ctx context.Context) time.Duration {
 
 // send sends one message. A refused address counts as delivered for the breaker: it does not mean that
 // the channel fails, and must not delay the messages of other people.
-func (l *noticeLane) send(ctx context.Context, one runs.DueEffect) result {
+func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
 	refused := false
 	r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
 		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)

@@ -13,20 +13,21 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // noticeStore has a message for each claim, and keeps what is recorded of it.
 type noticeStore struct {
 	Store
 	finished []*runs.FinishEffect
-	orphans  []runs.DueEffect
+	orphans  []reads.DueEffect
 }
 
-func (s *noticeStore) DueDeliveries(context.Context, string, int) ([]runs.DueEffect, error) {
+func (s *noticeStore) DueDeliveries(context.Context, string, int) ([]reads.DueEffect, error) {
 	return nil, nil
 }
 
-func (s *noticeStore) OrphanNotices(_ context.Context, channels []string, graceMs int64, _ int) ([]runs.DueEffect, error) {
+func (s *noticeStore) OrphanNotices(_ context.Context, channels []string, graceMs int64, _ int) ([]reads.DueEffect, error) {
 	if len(channels) != 1 || channels[0] != "mail" || graceMs != noticeGrace.Milliseconds() {
 		return nil, errors.New("other channels than those of the replica")
 	}
@@ -67,7 +68,7 @@ func TestARefusedMailboxOpensNoBreaker(t *testing.T) {
 		},
 	}}
 	lane := noticeLanes(d)["mail"]
-	due := runs.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:gone", 0)}
+	due := reads.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:gone", 0)}
 	for range 4 * failuresBeforePause {
 		lane.breaker.ended(lane.send(t.Context(), due))
 		require.False(t, lane.breaker.open())
@@ -100,7 +101,7 @@ func TestAHeldMessageIsPutOff(t *testing.T) {
 	}}
 	lane := noticeLanes(d)["mail"]
 	for range 2 * failuresBeforePause {
-		lane.breaker.ended(lane.send(t.Context(), runs.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)}))
+		lane.breaker.ended(lane.send(t.Context(), reads.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)}))
 	}
 	require.False(t, lane.breaker.open())
 	require.EqualValues(t, 5_000, store.finished[0].PutOffMs)
@@ -110,7 +111,7 @@ func TestAHeldMessageIsPutOff(t *testing.T) {
 // A message whose channel was removed ends with that reason, and not as a failure of a webhook.
 func TestMessagesOfARemovedChannelAreGivenUp(t *testing.T) {
 	t.Parallel()
-	store := &noticeStore{orphans: []runs.DueEffect{{SessionID: "s", EffectID: model.NoticeEffectID("pager", "h", "user:ada", 0)}}}
+	store := &noticeStore{orphans: []reads.DueEffect{{SessionID: "s", EffectID: model.NoticeEffectID("pager", "h", "user:ada", 0)}}}
 	var log bytes.Buffer
 	observed := map[string]Outcome{}
 	d := &Deliverer{store: store, options: Options{

@@ -28,7 +28,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -207,7 +207,7 @@ func (s *service) approve(t *testing.T, sessionID string, approval api.ApprovalR
 
 func (s *service) events(t *testing.T, sessionID string) []api.RunEventEntry {
 	t.Helper()
-	events, _, err := s.Store.EventsWithin(t.Context(), runs.EventQuery{SessionID: sessionID, Limit: 100, MaxBytes: api.MaxReplyBytes})
+	events, _, err := s.Store.EventsWithin(t.Context(), reads.EventQuery{SessionID: sessionID, Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	entries := make([]api.RunEventEntry, len(events))
 	for i := range events {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func testApprovals(t *testing.T, service, other *replica) {
@@ -91,7 +91,7 @@ func testApprovals(t *testing.T, service, other *replica) {
 		strict := serve(t, service.Store, func(o *httpapi.Options) { o.MaxRuleAge = time.Minute })
 		r := service.waiting(t, approvals(approval("a1", "")))
 		strict.decide(t, service.approvalID(t, r), `{"decision":"accept","scope":"session"}`).Want(http.StatusOK)
-		rules, err := service.Store.Rules(t.Context(), runs.RuleQuery{SessionID: r.session, Limit: 10})
+		rules, err := service.Store.Rules(t.Context(), reads.RuleQuery{SessionID: r.session, Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, rules, 1)
 		require.Equal(t, time.Minute.Milliseconds(), rules[0].Rule.ExpiresAtMs-rules[0].Rule.CreatedAtMs)

@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // testLate checks a tool input whose questions another dialect answers one by one: it stays open
@@ -95,7 +96,7 @@ type stale struct {
 	shown map[string]model.PendingRequest
 }
 
-func (s *stale) Within(runs.Scope) runs.Reader { return s }
+func (s *stale) Within(reads.Scope) reads.Reader { return s }
 
 func (s *stale) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
 	s.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // failed checks that the reply is a request_failed.
@@ -104,7 +105,7 @@ type broken struct {
 	doing, reading error
 }
 
-func (b *broken) Within(runs.Scope) runs.Reader { return b }
+func (b *broken) Within(reads.Scope) reads.Reader { return b }
 
 func (b *broken) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	if b.doing != nil {

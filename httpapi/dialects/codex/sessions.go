@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -75,7 +75,7 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 		seen[list.Data[i].SessionID] = true
 	}
 	for len(list.Data) < limit {
-		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), runs.SessionQuery{After: cursor, Limit: limit})
+		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), reads.SessionQuery{After: cursor, Limit: limit})
 		if err != nil {
 			return err
 		}
@@ -102,8 +102,8 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
 	newest := map[string]int64{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		open, err := f.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
-			Kind: kind, Limit: 5 * limit, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+		open, err := f.Store.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{
+			Kind: kind, Limit: 5 * limit, Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes},
 		})
 		if err != nil {
 			return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -72,7 +72,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 	for after, more := int64(0), session != nil; more; {
 		var events []model.Event
 		var err error
-		events, more, err = f.Store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{
+		events, more, err = f.Store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{
 			SessionID: session.SessionID, AboutRequests: true, After: after, Limit: readEvents, MaxBytes: api.MaxReplyBytes,
 		})
 		if refusal.CodeOf(err) == api.CodeEventCursorReset {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Shortening is a store that returns events one per page and deletes a session's finished runs
@@ -27,10 +28,10 @@ func NewShortening(tb testing.TB, store runs.Store) *Shortening {
 }
 
 // Within implements runs.Store: the test reads everything.
-func (s *Shortening) Within(runs.Scope) runs.Reader { return s }
+func (s *Shortening) Within(reads.Scope) reads.Reader { return s }
 
-// EventsWithin implements [runs.Reader].
-func (s *Shortening) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+// EventsWithin implements [reads.Reader].
+func (s *Shortening) EventsWithin(ctx context.Context, q reads.EventQuery) (events []model.Event, more bool, err error) {
 	q.Limit = 1
 	if q.After > 0 {
 		s.once.Do(func() {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // boards are the sessions that are followed in this process. Each queue of a session is read and
@@ -46,7 +46,7 @@ type state struct {
 func (b *boards) join(ctx context.Context, sessionID string) *board {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	scope := runs.ScopeOf(auth.From(ctx))
+	scope := reads.ScopeOf(auth.From(ctx))
 	key := boardKey{sessionID, scope.Key()}
 	shared := b.open[key]
 	if shared == nil {
@@ -114,7 +114,7 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 // requests changed meanwhile.
 func (f *face) openBelow(ctx context.Context, kind model.RequestKind, sessionID string) (int64, error) {
 	count := func(below bool) (int64, error) {
-		return f.Store.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: below})
+		return f.Store.Reader(ctx).CountPendingRequests(ctx, reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: below})
 	}
 	own, err := count(false)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // troubled is a store to which something happens between a look-up and the decision.
@@ -24,7 +25,7 @@ type troubled struct {
 	broken atomic.Pointer[error]
 }
 
-func (s *troubled) Within(runs.Scope) runs.Reader { return s }
+func (s *troubled) Within(reads.Scope) reads.Reader { return s }
 
 func (s *troubled) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	switch runs.Unwrap(command).(type) {
@@ -38,7 +39,7 @@ func (s *troubled) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	return s.Store.Do(ctx, command)
 }
 
-func (s *troubled) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+func (s *troubled) PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error) {
 	s.reads.Add(1)
 	if broken := s.broken.Load(); broken != nil {
 		return nil, *broken

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // countingStore counts the open requests that were read.
@@ -22,9 +23,9 @@ type countingStore struct {
 	requests atomic.Int64
 }
 
-func (s *countingStore) Within(runs.Scope) runs.Reader { return s }
+func (s *countingStore) Within(reads.Scope) reads.Reader { return s }
 
-func (s *countingStore) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+func (s *countingStore) PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error) {
 	found, err := s.Store.PendingRequests(ctx, q)
 	s.requests.Add(int64(len(found)))
 	return found, err

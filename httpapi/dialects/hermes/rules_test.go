@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -81,7 +82,7 @@ func testRules(t *testing.T, s *service) {
 			require.Nil(t, after.Resume.Approvals[0].Resolution.Rule)
 			_, settled := s.raised(t, session, keyed("a1", key))
 			require.False(t, settled, choice)
-			rules, err := s.Store.Rules(t.Context(), runs.RuleQuery{SessionID: session, Limit: 10})
+			rules, err := s.Store.Rules(t.Context(), reads.RuleQuery{SessionID: session, Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, rules)
 		}
@@ -118,7 +119,7 @@ func TestCapOfRules(t *testing.T) {
 		got.is(http.StatusUnprocessableEntity, failed("The choice always is not possible here: must be between 1 and 3600000: the service lets no rule hold longer"))
 		require.Len(t, s.now(t, made).PendingApprovals, 1)
 		s.respond(t, made.SessionID, `"choice":"session"`).is(http.StatusOK, chose("session"))
-		rules, err := s.Store.Rules(t.Context(), runs.RuleQuery{SessionID: made.SessionID, Limit: 10})
+		rules, err := s.Store.Rules(t.Context(), reads.RuleQuery{SessionID: made.SessionID, Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, rules[0].Rule.CreatedAtMs+time.Hour.Milliseconds(), rules[0].Rule.ExpiresAtMs, "nobody said how long")
 	})

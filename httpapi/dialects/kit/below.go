@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -38,8 +38,8 @@ func (b *Below) Changes(ctx context.Context) (raised []*model.PendingRequest, se
 	if !refusal.ValidID(b.sessionID) {
 		return nil, nil, nil
 	}
-	page, err := b.services.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
-		Kind: b.kind, SessionID: b.sessionID, Below: true, Limit: pageSize, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+	page, err := b.services.Store.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{
+		Kind: b.kind, SessionID: b.sessionID, Below: true, Limit: pageSize, Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes},
 	})
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Dialect holds what handlers of a dialect use. Dialects embed it.
@@ -66,7 +67,7 @@ func (d *Dialect) Actor(r *http.Request) (runs.Actor, error) {
 
 // NewSessionID generates a session id within the caller's session prefixes.
 func NewSessionID(ctx context.Context) string {
-	return runs.SessionPrefixFor(auth.From(ctx)) + runs.NewID(runs.PrefixSession)
+	return reads.SessionPrefixFor(auth.From(ctx)) + runs.NewID(runs.PrefixSession)
 }
 
 // Report logs a failure of the service, unless the client has disconnected, which may be the cause.

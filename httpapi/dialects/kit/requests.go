@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -35,8 +35,8 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 	if !refusal.ValidID(sessionID) {
 		return nil
 	}
-	budget := &runs.Budget{MaxBytes: api.MaxReplyBytes}
-	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, Limit: pageSize, Budget: budget}
+	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
+	query := reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, Limit: pageSize, Budget: budget}
 	for {
 		page, err := s.Store.Reader(ctx).PendingRequests(ctx, query)
 		if err != nil {
@@ -49,7 +49,7 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 			return nil
 		}
 		last := &page[len(page)-1].Request
-		query.After = &runs.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+		query.After = &reads.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *Services) OldestRequest(ctx context.Context, kind model.RequestKind, se
 	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
 		return nil, nil
 	}
-	found, err := s.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Oldest: true})
+	found, err := s.Store.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Oldest: true})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessio
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
 	}
-	count, err := s.Store.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true})
+	count, err := s.Store.Reader(ctx).CountPendingRequests(ctx, reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true})
 	return int(count), err
 }
 
@@ -79,7 +79,7 @@ func (s *Services) CountOpenQuestions(ctx context.Context, sessionID string) (in
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
 	}
-	count, err := s.Store.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Below: true, EachQuestion: true})
+	count, err := s.Store.Reader(ctx).CountPendingRequests(ctx, reads.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Below: true, EachQuestion: true})
 	return int(count), err
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // raiseApprovals adds a relay for each approval of a suspension, except those that rules settled at
@@ -45,7 +45,7 @@ func (p *openPrompt) relay(always string) kit.Object {
 // event of the log says so; both were committed together.
 func (s *chatStream) settledByRules(event, next *model.Event) (map[string]bool, error) {
 	if next == nil {
-		events, _, err := s.face.Store.Reader(s.ctx).EventsWithin(s.ctx, runs.EventQuery{SessionID: event.SessionID, Kept: true, After: event.EventID, Limit: 1})
+		events, _, err := s.face.Store.Reader(s.ctx).EventsWithin(s.ctx, reads.EventQuery{SessionID: event.SessionID, Kept: true, After: event.EventID, Limit: 1})
 		if err != nil || len(events) == 0 {
 			return nil, err
 		}

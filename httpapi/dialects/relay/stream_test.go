@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
@@ -47,7 +48,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{approval("d", "read")}}})
 	do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"delta","text":"x"}`), api.JSON(`{"type":"delta","text":"y"}`)}})
 	do(&runs.Complete{RunID: "r", Fence: 1})
-	log, _, err := store.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+	log, _, err := store.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 
 	told := func(size int) string {
@@ -82,7 +83,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 // unlimited is the service of a caller that may do and read everything.
 type unlimited struct{ runs.Store }
 
-func (u unlimited) Reader(context.Context) runs.Reader { return u.Store }
+func (u unlimited) Reader(context.Context) reads.Reader { return u.Store }
 
 // brokenPipe is a client that no longer reads.
 type brokenPipe struct{ *httptest.ResponseRecorder }

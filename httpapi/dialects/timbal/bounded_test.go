@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // countingStore counts the events that were read.
@@ -26,9 +27,9 @@ type countingStore struct {
 	events atomic.Int64
 }
 
-func (s *countingStore) Within(runs.Scope) runs.Reader { return s }
+func (s *countingStore) Within(reads.Scope) reads.Reader { return s }
 
-func (s *countingStore) EventsWithin(ctx context.Context, q runs.EventQuery) ([]model.Event, bool, error) {
+func (s *countingStore) EventsWithin(ctx context.Context, q reads.EventQuery) ([]model.Event, bool, error) {
 	events, more, err := s.Store.EventsWithin(ctx, q)
 	s.events.Add(int64(len(events)))
 	return events, more, err

@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -135,8 +136,8 @@ func (f *face) historyOf(ctx context.Context, last *model.RunRecord) ([]api.JSON
 			break
 		}
 		if older == nil {
-			older, err = f.Store.Reader(ctx).Runs(ctx, runs.RunQuery{
-				SessionID: run.SessionID, Last: true, Limit: maxHistoryRuns, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+			older, err = f.Store.Reader(ctx).Runs(ctx, reads.RunQuery{
+				SessionID: run.SessionID, Last: true, Limit: maxHistoryRuns, Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes},
 			})
 			if err != nil {
 				return nil, err

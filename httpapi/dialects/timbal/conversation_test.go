@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // said starts a run with a message, has a worker answer it, and returns the run's id and the
@@ -143,7 +144,7 @@ func testAMessageOverAPausedRun(t *testing.T, s *service) {
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(shown))
 	require.Equal(t, ids(first), ids(shown))
 	require.Equal(t, w.runID, shown[0].at("parent_run_id"))
-	all, err := s.Store.Runs(t.Context(), runs.RunQuery{SessionID: s.sessionOf(t, w.runID), Limit: 10})
+	all, err := s.Store.Runs(t.Context(), reads.RunQuery{SessionID: s.sessionOf(t, w.runID), Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	resumed := shown[0].at("run_id").(string)

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"math"
 
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Page size of reads, in events and bytes. A single event may be larger.
@@ -19,7 +19,7 @@ const (
 // which may be very many.
 func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model.Event, error] {
 	return func(yield func(*model.Event, error) bool) {
-		query := runs.EventQuery{RunID: runID, AboutRequests: true, Kept: true, Limit: pageSize, MaxBytes: pageBytes}
+		query := reads.EventQuery{RunID: runID, AboutRequests: true, Kept: true, Limit: pageSize, MaxBytes: pageBytes}
 		for more := true; more; {
 			var events []model.Event
 			var err error
@@ -39,7 +39,7 @@ func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model
 
 // historyAt folds a run's log up to an event.
 func (f *face) historyAt(ctx context.Context, runID string, at int64) (*history, error) {
-	newest, _, err := f.Store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: runID, Kept: true, After: at - 1, Limit: 1})
+	newest, _, err := f.Store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{RunID: runID, Kept: true, After: at - 1, Limit: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -6,14 +6,14 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // readLog folds the log to its end, or until enough returns true.
 func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) error {
 	for !s.ended && !enough() {
-		events, more, err := f.Store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{
+		events, more, err := f.Store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{
 			RunID: s.id.runID, Kept: true, After: s.log.lastEventID, Limit: pageSize, MaxBytes: pageBytes,
 		})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // Ids, events and their numbers are the same after a restart, and a resume from before it is found
@@ -286,7 +287,7 @@ func testEvents(t *testing.T, s *service) {
 	require.NoError(t, err)
 	trimmed, err := s.Store.TrimSession(t.Context(), record.Run.SessionID, time.Now().Add(time.Hour).UnixMilli(), 1)
 	require.NoError(t, err)
-	require.Equal(t, runs.Trimmed{Events: 1, More: true}, trimmed)
+	require.Equal(t, upkeep.Trimmed{Events: 1, More: true}, trimmed)
 	require.Equal(t, []any{true, []any{}}, []any{s.events(t, ended.runID, "").body["expired"], s.events(t, ended.runID, "").body["events"]},
 		"a log without its beginning is not shown")
 	for _, bad := range []string{"?after=x", "?limit=", "?wait_ms=1.5"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // docs/spec/timbal.md#events: all members, in their order, null when absent.
@@ -19,7 +20,7 @@ func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(events))
 	record, err := s.Store.Run(t.Context(), w.runID)
 	require.NoError(t, err)
-	log, _, err := s.Store.EventsWithin(t.Context(), runs.EventQuery{RunID: w.runID, Limit: 100, MaxBytes: api.MaxReplyBytes})
+	log, _, err := s.Store.EventsWithin(t.Context(), reads.EventQuery{RunID: w.runID, Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	asked, gated := record.Requests[0], record.Requests[1]
 	require.Equal(t, model.KindQuestion, asked.Kind)

@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // Sources are what the routes read and change. Each member except Store and Bodies may be nil; the route
@@ -26,7 +27,7 @@ type Sources struct {
 	Signing     *signing.Keys
 	Journal     journal.Rows
 	Checkpoints audit.CheckpointRows
-	Redactor    runs.Redactor
+	Redactor    upkeep.Redactor
 }
 
 // audits has the handlers.

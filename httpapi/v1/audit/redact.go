@@ -9,8 +9,9 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // redact removes the bodies of a session's events.
@@ -41,7 +42,7 @@ func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	redaction := &runs.Redaction{SessionID: sessionID, EventIDs: ids}
+	redaction := &upkeep.Redaction{SessionID: sessionID, EventIDs: ids}
 	redaction.Entry = func() *journal.Entry {
 		event := api.AuditEvent{Type: api.AuditEventsRedacted, SessionID: sessionID, Reason: body.Reason}
 		for _, id := range ids {
@@ -90,7 +91,7 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 // When there are more, it also returns the last id.
 func (a *audits) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
 	for {
-		events, more, err := a.Store.Reader(r.Context()).EventsWithin(r.Context(), runs.EventQuery{
+		events, more, err := a.Store.Reader(r.Context()).EventsWithin(r.Context(), reads.EventQuery{
 			SessionID: sessionID, After: after, Limit: api.MaxRedactions - len(ids), MaxBytes: api.MaxReplyBytes,
 		})
 		if err != nil {

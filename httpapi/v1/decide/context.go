@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // maxContextBytes limits the rows of a context. It has at least one call.
@@ -51,9 +51,9 @@ func (h *handlers) sameOpen(ctx context.Context, request *model.Request) (*int64
 		return nil, nil
 	}
 	asked := request.Approval()
-	rows, err := h.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
+	rows, err := h.Store.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{
 		Kind: model.KindApproval, InputDigest: asked.InputDigest, Limit: api.MaxSameOpen + 1,
-		Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+		Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes},
 	})
 	if err != nil {
 		return nil, err
@@ -76,9 +76,9 @@ func (h *handlers) settledBefore(ctx context.Context, request *model.Request, ca
 	if calls == 0 {
 		return views, nil
 	}
-	q := runs.DecisionQuery{SessionID: request.SessionID, Limit: calls, Budget: &runs.Budget{MaxBytes: maxContextBytes}}
+	q := reads.DecisionQuery{SessionID: request.SessionID, Limit: calls, Budget: &reads.Budget{MaxBytes: maxContextBytes}}
 	if !request.Open() {
-		q.After = &runs.DecisionPosition{SettledAtMs: request.SettledAtMs, Handle: request.Handle}
+		q.After = &reads.DecisionPosition{SettledAtMs: request.SettledAtMs, Handle: request.Handle}
 	}
 	rows, err := h.Store.Reader(ctx).Decisions(ctx, q)
 	for i := range rows {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // The order has the label of the contract that it comes from. Within a session, run id precedes request id.
@@ -49,23 +49,23 @@ func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, 
 	if err != nil {
 		return err
 	}
-	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.Query.Get("session_id")), Limit: p.Fetch(), Budget: p.Budget}
+	q := reads.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.Query.Get("session_id")), Limit: p.Fetch(), Budget: p.Budget}
 	// The filter includes requests of sub-agents. The path of a session lists only its own.
 	q.Below = wire.PathID(r, "session_id") == ""
 	if p.After != nil {
-		q.After = &runs.RequestPosition{SessionID: p.After[0], RunID: p.After[1], RequestID: p.After[2]}
+		q.After = &reads.RequestPosition{SessionID: p.After[0], RunID: p.After[1], RequestID: p.After[2]}
 	}
 	var openAtMs int64
 	explained := map[string]*api.PendingExplanation{}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.RequestQuery, model.PendingRequest, View]{
+	return paging.Serve(w, r, &p, q, paging.Source[reads.RequestQuery, model.PendingRequest, View]{
 		FilterIDs: []string{q.SessionID},
-		Rows: func(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, err error) {
+		Rows: func(ctx context.Context, q reads.RequestQuery) (rows []model.PendingRequest, err error) {
 			if rows, openAtMs, err = h.pending(ctx, q); err != nil {
 				return nil, err
 			}
 			return rows, h.addNotes(ctx, rows, explained)
 		},
-		Count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
+		Count: func(ctx context.Context, q reads.RequestQuery) (int64, error) {
 			q.OpenAtMs = openAtMs
 			return h.Store.Reader(ctx).CountPendingRequests(ctx, q)
 		},
@@ -95,7 +95,7 @@ func (h *handlers) addNotes(ctx context.Context, rows []model.PendingRequest, no
 // pending reads open requests. A request past its deadline stays open until the sweep expires it a
 // moment later. It is omitted but not expired here, because a GET changes nothing. openAtMs is set
 // when something may have been omitted.
-func (h *handlers) pending(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, openAtMs int64, err error) {
+func (h *handlers) pending(ctx context.Context, q reads.RequestQuery) (rows []model.PendingRequest, openAtMs int64, err error) {
 	budget := *q.Budget
 	rows, err = h.Store.Reader(ctx).PendingRequests(ctx, q)
 	if err != nil || !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -33,7 +34,7 @@ func (h *handlers) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	case summary:
 		shorten = wire.Summarize
 	}
-	q := runs.DecisionQuery{
+	q := reads.DecisionQuery{
 		SessionID: p.Query.Get("session_id"), AgentID: p.Query.Get("agent_id"), ResolvedBy: p.Query.Get("actor"),
 		Outcome: api.Outcome(p.Query.Get("outcome")), Limit: p.Fetch(), Budget: p.Budget,
 	}
@@ -47,12 +48,12 @@ func (h *handlers) listDecisions(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if p.After != nil {
-		q.After = &runs.DecisionPosition{}
+		q.After = &reads.DecisionPosition{}
 		if q.After.SettledAtMs, q.After.Handle, err = paging.TimeAndID(p.After); err != nil {
 			return err
 		}
 	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
+	return paging.Serve(w, r, &p, q, paging.Source[reads.DecisionQuery, model.DecidedRequest, api.RequestView]{
 		FilterIDs: []string{q.SessionID, q.AgentID},
 		Rows:      h.Store.Reader(r.Context()).Decisions, Count: h.Store.Reader(r.Context()).CountDecisions,
 		View: func(row *model.DecidedRequest) api.RequestView { return row.View("", shorten) },

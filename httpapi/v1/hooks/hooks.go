@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
@@ -198,7 +199,7 @@ func (h *hooks) replay(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	givenUp, err := h.store.Reader(r.Context()).Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
+	givenUp, err := h.store.Reader(r.Context()).Effects(r.Context(), reads.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -38,7 +38,7 @@ type Page struct {
 	Limited  bool
 	Limit    int
 	After    []string // the keys of the previous page's last row; nil for the first page
-	Budget   *runs.Budget
+	Budget   *reads.Budget
 	// Last: the caller wants the last rows, so nothing follows them.
 	Last bool
 }
@@ -52,7 +52,7 @@ func Of(r *http.Request, list List) (Page, error) {
 	if err := list.CheckFilters(query, wire.PathID(r, "session_id")); err != nil {
 		return Page{}, err
 	}
-	p := Page{List: list, Query: query, Limited: query.Has("limit"), Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes}}
+	p := Page{List: list, Query: query, Limited: query.Has("limit"), Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes}}
 	page, err := wire.QueryFlag(query, "page")
 	if err != nil {
 		return p, err

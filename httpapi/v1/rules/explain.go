@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -62,7 +63,7 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	budget := runs.Budget{MaxBytes: maxJudgedBytes}
+	budget := reads.Budget{MaxBytes: maxJudgedBytes}
 	standing, nowMs, err := h.store.Reader(r.Context()).RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1, &budget)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -38,7 +39,7 @@ func (n Near) Of(ctx context.Context, found *model.DecidedRequest) (near []api.E
 	if len(asked.SensitivePaths) > 0 {
 		return nil, 0, nil
 	}
-	budget := runs.Budget{MaxBytes: maxNearBytes}
+	budget := reads.Budget{MaxBytes: maxNearBytes}
 	standing, nowMs, err := n.Store.Reader(ctx).RulesFor(ctx, request.SessionID, maxNearRules+1, &budget)
 	if err != nil || len(standing) > maxNearRules || budget.Cut {
 		return nil, 0, err
@@ -107,7 +108,7 @@ func idleness(rule *api.ExplainedRule) int {
 // exactElsewhere returns the rules that an explanation hides from the caller: the text of a rule for one input
 // contains the input, which may belong to a session outside of the caller's scope.
 func exactElsewhere(ctx context.Context) func(*rules.Rule) bool {
-	scope := runs.ScopeOf(auth.From(ctx))
+	scope := reads.ScopeOf(auth.From(ctx))
 	return func(rule *rules.Rule) bool {
 		return scope.Bounded() && rule.SessionID == rules.AllSessions && rule.Match.InputDigest != ""
 	}

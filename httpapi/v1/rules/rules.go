@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -61,14 +62,14 @@ func (h *handlers) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.RuleQuery{SessionID: p.Query.Get("session_id"), Limit: p.Fetch(), Budget: p.Budget}
+	q := reads.RuleQuery{SessionID: p.Query.Get("session_id"), Limit: p.Fetch(), Budget: p.Budget}
 	if p.After != nil {
-		q.After = &runs.RulePosition{}
+		q.After = &reads.RulePosition{}
 		if q.After.CreatedAtMs, q.After.RuleID, err = paging.TimeAndID(p.After); err != nil {
 			return err
 		}
 	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.RuleQuery, rules.Record, api.RuleView]{
+	return paging.Serve(w, r, &p, q, paging.Source[reads.RuleQuery, rules.Record, api.RuleView]{
 		FilterIDs: []string{q.SessionID}, Rows: h.store.Reader(r.Context()).Rules, Count: h.store.Reader(r.Context()).CountRules, View: (*rules.Record).View,
 		Keys: func(row *rules.Record) []string {
 			return []string{strconv.FormatInt(row.Rule.CreatedAtMs, 10), row.Rule.RuleID}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -40,7 +41,7 @@ func (h *handlers) listEffects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.EffectQuery{
+	q := reads.EffectQuery{
 		State: api.EffectState(p.Query.Get("state")), SessionID: p.Query.Get("session_id"), WebhookID: p.Query.Get("webhook_id"),
 		Limit: p.Fetch(), Budget: p.Budget,
 	}
@@ -48,12 +49,12 @@ func (h *handlers) listEffects(w http.ResponseWriter, r *http.Request) error {
 		return wire.BadQuery("state", "pending, done or failed")
 	}
 	if p.After != nil {
-		q.After = &runs.EffectPosition{}
+		q.After = &reads.EffectPosition{}
 		if q.After.CreatedAtMs, q.After.EffectID, err = paging.TimeAndID(p.After); err != nil {
 			return err
 		}
 	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.EffectQuery, model.Effect, api.EffectView]{
+	return paging.Serve(w, r, &p, q, paging.Source[reads.EffectQuery, model.Effect, api.EffectView]{
 		FilterIDs: []string{q.SessionID, q.WebhookID}, Rows: h.Store.Reader(r.Context()).Effects, Count: h.Store.Reader(r.Context()).CountEffects, View: effectViewFor(auth.From(r.Context())),
 		Keys: func(row *model.Effect) []string {
 			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}

@@ -11,10 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 // Intake creates the runs that a program asks for in a database transaction of its own
-// ([runs.Intake]). It checks a body as the route does, and creates the run after the commit, as the
+// ([upkeep.Intake]). It checks a body as the route does, and creates the run after the commit, as the
 // caller that needs no credentials.
 type Intake struct{ *kit.Calls }
 
@@ -39,7 +40,7 @@ func (i Intake) Check(ctx context.Context, body api.JSON) error {
 }
 
 // Create creates a run from a checked body. The key makes it safe to repeat. The error
-// wraps [runs.ErrNotNow] if the same call may succeed later. Other errors: the errors of the route.
+// wraps [upkeep.ErrNotNow] if the same call may succeed later. Other errors: the errors of the route.
 func (i Intake) Create(ctx context.Context, key string, body api.JSON) error {
 	command, err := i.command(ctx, body)
 	if err != nil {
@@ -51,7 +52,7 @@ func (i Intake) Create(ctx context.Context, key string, body api.JSON) error {
 	case code == "":
 		return err
 	case code == api.CodeQueueFull, code == api.CodeRunNotClaimable, code == api.CodeSessionBusy, wire.TryLater(wire.StatusOf(code)):
-		return fmt.Errorf("%w: %w", runs.ErrNotNow, err)
+		return fmt.Errorf("%w: %w", upkeep.ErrNotNow, err)
 	}
 	return err
 }

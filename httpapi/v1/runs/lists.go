@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 var (
@@ -25,14 +25,14 @@ func (h *handlers) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.SessionQuery{Status: api.Status(p.Query.Get("status")), AgentID: p.Query.Get("agent_id"), Limit: p.Fetch(), Budget: p.Budget}
+	q := reads.SessionQuery{Status: api.Status(p.Query.Get("status")), AgentID: p.Query.Get("agent_id"), Limit: p.Fetch(), Budget: p.Budget}
 	if q.Status != "" && !model.KnownSessionStatus(q.Status) {
 		return wire.BadQuery("status", "idle, running, waiting_for_approval, waiting_for_user_question or ended")
 	}
 	if p.After != nil {
 		q.After = p.After[0]
 	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
+	return paging.Serve(w, r, &p, q, paging.Source[reads.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
 		FilterIDs: []string{q.AgentID}, Rows: h.Store.Reader(r.Context()).Sessions, Count: h.Store.Reader(r.Context()).CountSessions, View: (*model.SessionSummary).View,
 		Keys: func(row *model.SessionSummary) []string { return []string{row.Session.SessionID} },
 	})
@@ -52,7 +52,7 @@ func (h *handlers) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := runs.RunQuery{
+	q := reads.RunQuery{
 		SessionID: p.Query.Get("session_id"), AgentID: p.Query.Get("agent_id"),
 		Status: api.Status(p.Query.Get("status")), Kind: api.RunKind(p.Query.Get("kind")),
 		PriorityActive: priority, Limit: p.Fetch(), Budget: p.Budget,
@@ -69,7 +69,7 @@ func (h *handlers) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if p.Limited && !p.Envelope && !priority {
 		q.Last, q.Limit, p.Last = true, p.Limit, true
 	}
-	return paging.Serve(w, r, &p, q, paging.Source[runs.RunQuery, model.RunRecord, api.RunView]{
+	return paging.Serve(w, r, &p, q, paging.Source[reads.RunQuery, model.RunRecord, api.RunView]{
 		FilterIDs: []string{q.SessionID, q.AgentID},
 		Rows:      h.Store.Reader(r.Context()).Runs, Count: h.Store.Reader(r.Context()).CountRuns, View: (*model.RunRecord).View,
 		Keys: func(row *model.RunRecord) []string {
@@ -82,11 +82,11 @@ func (h *handlers) listRuns(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func runPosition(after []string, priority bool) (*runs.RunPosition, error) {
+func runPosition(after []string, priority bool) (*reads.RunPosition, error) {
 	if after == nil {
 		return nil, nil
 	}
-	position := &runs.RunPosition{}
+	position := &reads.RunPosition{}
 	if priority {
 		if after[0] != "true" && after[0] != "false" {
 			return nil, paging.ErrInvalidCursor

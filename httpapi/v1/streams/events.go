@@ -7,8 +7,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -32,7 +32,7 @@ func (h *handlers) listSessionEvents(w http.ResponseWriter, r *http.Request) err
 	if !refusal.ValidID(sessionID) {
 		return refusal.UnknownSession(wire.Shown(sessionID))
 	}
-	return h.listEvents(w, r, runs.EventQuery{SessionID: sessionID})
+	return h.listEvents(w, r, reads.EventQuery{SessionID: sessionID})
 }
 
 func (h *handlers) listRunEvents(w http.ResponseWriter, r *http.Request) error {
@@ -40,11 +40,11 @@ func (h *handlers) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	if !refusal.ValidID(runID) {
 		return refusal.UnknownRun(wire.Shown(runID))
 	}
-	return h.listEvents(w, r, runs.EventQuery{RunID: runID})
+	return h.listEvents(w, r, reads.EventQuery{RunID: runID})
 }
 
 // eventsWithin reads the events of one page.
-func (h *handlers) eventsWithin(r *http.Request, q runs.EventQuery) (events []model.Event, more bool, err error) {
+func (h *handlers) eventsWithin(r *http.Request, q reads.EventQuery) (events []model.Event, more bool, err error) {
 	after, limit, err := eventRange(wire.Query(r))
 	if err != nil {
 		return nil, false, err
@@ -60,7 +60,7 @@ func (h *handlers) eventsWithin(r *http.Request, q runs.EventQuery) (events []mo
 
 // requireJoins returns event_cursor_reset unless the log continues after the event of a stream
 // frame's id, which identifies the event more exactly than its number.
-func (h *handlers) requireJoins(ctx context.Context, q runs.EventQuery, after model.Position) error {
+func (h *handlers) requireJoins(ctx context.Context, q reads.EventQuery, after model.Position) error {
 	if q.RunID != "" {
 		record, err := h.store.Reader(ctx).Run(ctx, q.RunID)
 		if err != nil {
@@ -80,7 +80,7 @@ func (h *handlers) requireJoins(ctx context.Context, q runs.EventQuery, after mo
 }
 
 // listEvents answers with events. A page that ends before the newest event names the next page.
-func (h *handlers) listEvents(w http.ResponseWriter, r *http.Request, q runs.EventQuery) error {
+func (h *handlers) listEvents(w http.ResponseWriter, r *http.Request, q reads.EventQuery) error {
 	events, more, err := h.eventsWithin(r, q)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (h *handlers) listOutputs(w http.ResponseWriter, r *http.Request) error {
 	if !refusal.ValidID(runID) {
 		return refusal.UnknownRun(wire.Shown(runID))
 	}
-	events, more, err := h.eventsWithin(r, runs.EventQuery{RunID: runID, Outputs: true})
+	events, more, err := h.eventsWithin(r, reads.EventQuery{RunID: runID, Outputs: true})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -91,7 +92,7 @@ func (h *handlers) gapAfter(ctx context.Context, head *model.Session, at model.P
 	err = h.feeds.OnOwnStack(ctx, func() (err error) {
 		// The next event contains the hash of this one. The first event is returned whatever its
 		// size.
-		next, _, err = h.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
+		next, _, err = h.store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
 		return err
 	})
 	if err != nil {
@@ -162,7 +163,7 @@ func (h *handlers) openSession(ctx context.Context, sessionID string, wanted res
 	}
 	var shared singleflight.Result
 	// All concurrent streams of the session share the snapshot, so check this caller's scope first.
-	if scope := runs.ScopeOf(auth.From(ctx)); scope.Bounded() {
+	if scope := reads.ScopeOf(auth.From(ctx)); scope.Bounded() {
 		if _, err := h.store.Reader(ctx).SessionHead(ctx, sessionID); err != nil {
 			return opening{}, stream.From{}, err
 		}
@@ -278,7 +279,7 @@ func (h *handlers) openRun(r *http.Request, runID string, wanted resumption) (op
 
 // positionOf returns the position of a run's newest event.
 func (h *handlers) positionOf(ctx context.Context, run *model.Run) (model.Position, error) {
-	events, _, err := h.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
+	events, _, err := h.store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
 	if err != nil || len(events) == 0 || events[0].EventID != run.LastEventID {
 		return model.Position{EventID: run.LastEventID}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -26,7 +27,7 @@ func (h *Handlers) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	request := claims.Request{
 		WorkerID: body.WorkerID, AgentIDs: body.AgentIDs, MaxRuns: int(kit.OptionalNumber(body.MaxRuns)),
 		LeaseMs: kit.OptionalNumber(body.LeaseMs), Wait: h.claimWait(body.WaitMs),
-		Scope: runs.ScopeOf(auth.From(r.Context())), Named: isAgent(r.Context()),
+		Scope: reads.ScopeOf(auth.From(r.Context())), Named: isAgent(r.Context()),
 	}
 	if len(faults.List) > 0 {
 		faults.AddBeside(request.Faults()...)
@@ -78,7 +79,7 @@ func (h *Handlers) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err := kit.CheckRunID(r.Context(), runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
-	claim, err := h.Claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, runs.ScopeOf(auth.From(r.Context())))
+	claim, err := h.Claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, reads.ScopeOf(auth.From(r.Context())))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -61,5 +62,5 @@ func (h *Handlers) askParent(w http.ResponseWriter, r *http.Request) error {
 // that holds a run there.
 type asking struct {
 	runs.Door
-	runs.Reader
+	reads.Reader
 }

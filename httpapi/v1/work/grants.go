@@ -59,7 +59,7 @@ func (g *grants) signApproval(settled *api.SettledApproval, holder lease) error 
 	if g.keys == nil || grant == nil || grant.Exp == 0 || grant.RedeemedAtMs != 0 {
 		return nil
 	}
-	claims, err := runs.GrantClaims(settled, grant, holder.runID, holder.agentID, holder.fence)
+	claims, err := document.GrantClaims(settled, grant, holder.runID, holder.agentID, holder.fence)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (g *grants) signAnswer(settled *api.SettledQuestion, holder lease) error {
 	if g.keys == nil || settled.Resolution.Outcome != api.OutcomeAnswered || holder.expiresAtMs == 0 {
 		return nil
 	}
-	claims, err := runs.AnswerClaims(settled, holder.runID, holder.agentID, holder.fence)
+	claims, err := document.AnswerClaims(settled, holder.runID, holder.agentID, holder.fence)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Options are the dependencies.
@@ -24,7 +25,7 @@ type Options struct {
 	Signing *signing.Keys
 	Issuer  string
 	// Unscoped reads sessions and runs outside of the caller's scope, to ask the session of a parent.
-	Unscoped runs.Reader
+	Unscoped reads.Reader
 	Logger   *slog.Logger
 }
 

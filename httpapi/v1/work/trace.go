@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/internal/calltrace"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -65,7 +65,7 @@ type traced struct {
 // linker returns a function that links a call's span to others, each once. It is nil without
 // tracing.
 func linker(ctx context.Context) func(traceparent string) {
-	link := runs.TraceOf(ctx).Link
+	link := calltrace.Of(ctx).Link
 	if link == nil {
 		return nil
 	}

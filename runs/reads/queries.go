@@ -1,8 +1,6 @@
-package runs
+package reads
 
 import (
-	"context"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -143,67 +141,14 @@ type DecisionQuery struct {
 	Budget  *Budget
 }
 
-// ClaimableQuery selects runs that can be claimed now, in the order in which they became claimable.
-type ClaimableQuery struct {
-	AgentIDs []string // empty for all agents
-	Limit    int
-}
-
 // DecisionPosition is the keyset cursor of a list of decisions.
 type DecisionPosition struct {
 	SettledAtMs int64
 	Handle      string
 }
 
-// Owners are the principals that created a run and that claimed it last.
-type Owners struct {
-	Principal, HolderPrincipal string
-}
-
-// Holding is what a run's row says of its worker.
-type Holding struct {
-	// Attached says that the newest holder keeps its lease while the run waits.
-	Attached bool
-	// Claims counts the claims. InOneStep says that the run was created and claimed at once.
-	Claims    int64
-	InOneStep bool
-}
-
-// FinishedRun is a finished run. Its time and id are a list position; the zero value is before the
-// first.
-type FinishedRun struct {
-	FinishedAtMs int64
-	RunID        string
-	SessionID    string
-}
-
-// Trimmed counts the deleted events and runs of a session, and says whether the session was deleted.
-type Trimmed struct {
-	Events, Runs int
-	Session      bool
-	// More says that the limit was reached.
-	More bool
-}
-
-// RunKey is the data key of a run that has sensitive values.
-type RunKey struct {
-	RunID, SessionID string
-	DataKey          string // encrypted
-}
-
-// SealedRequest is a request with its encrypted values.
-type SealedRequest struct {
-	SessionID, RunID, RequestID string
-	// Sealed is a [model.SealedValues] with a callback, or nil.
-	Sealed api.JSON
-}
-
-// ValueReader is the part of a [Reader] that CheckValues uses.
-type ValueReader interface {
-	// Run returns a run with its open requests. Errors: run_not_found.
-	Run(ctx context.Context, runID string) (*model.RunRecord, error)
-	// PendingRequests returns open requests of one kind; see [Reader].
-	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
-	// SessionHead returns the row of a session. Errors: session_not_found.
-	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
+// ClaimableQuery selects runs that can be claimed now, in the order in which they became claimable.
+type ClaimableQuery struct {
+	AgentIDs []string // empty for all agents
+	Limit    int
 }

@@ -1,13 +1,16 @@
-package runs
+// Package calltrace carries the W3C trace context of a call from a face to the commands that it issues.
+//
+// It must not know HTTP, rows or commands.
+package calltrace
 
 import (
 	"context"
 	"strings"
 )
 
-// CallTrace is the W3C trace context of a call. It is stored with the requests that the call raises,
+// Trace is the W3C trace context of a call. It is stored with the requests that the call raises,
 // and passed to the worker with their decisions.
-type CallTrace struct {
+type Trace struct {
 	// Traceparent is the traceparent of the call's span, or of the caller's span if the service does not
 	// trace; empty without a trace.
 	Traceparent string
@@ -15,24 +18,24 @@ type CallTrace struct {
 	Link func(traceparent string)
 }
 
-type callTraceKey struct{}
+type traceKey struct{}
 
-// WithTrace returns a context with a call's trace.
-func WithTrace(ctx context.Context, trace *CallTrace) context.Context {
-	return context.WithValue(ctx, callTraceKey{}, trace)
+// With returns a context with a call's trace.
+func With(ctx context.Context, trace *Trace) context.Context {
+	return context.WithValue(ctx, traceKey{}, trace)
 }
 
-// TraceOf returns the trace of a call, empty when there is none.
-func TraceOf(ctx context.Context) CallTrace {
-	if trace, there := ctx.Value(callTraceKey{}).(*CallTrace); there {
+// Of returns the trace of a call, empty when there is none.
+func Of(ctx context.Context) Trace {
+	if trace, there := ctx.Value(traceKey{}).(*Trace); there {
 		return *trace
 	}
-	return CallTrace{}
+	return Trace{}
 }
 
-// TraceparentOf returns a valid traceparent header, or "". The header must occur once, in version 00
+// Traceparent returns a valid traceparent header, or "". The header must occur once, in version 00
 // and lower-case hexadecimal, with neither id all zeros.
-func TraceparentOf(header []string) string {
+func Traceparent(header []string) string {
 	if len(header) != 1 || len(header[0]) != 55 {
 		return ""
 	}

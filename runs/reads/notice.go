@@ -1,4 +1,4 @@
-package runs
+package reads
 
 import "github.com/holdpoint/holdpoint/runs/model"
 
@@ -21,26 +21,4 @@ type Notice struct {
 	// Owed lists the effects that became due with the commit, in this process only. Other replicas
 	// find the remaining ones when their lease lapses.
 	Owed []DueEffect
-}
-
-// Claimable names a claimable run.
-type Claimable struct {
-	RunID         string
-	SessionID     string
-	AgentID       string
-	ClaimableAtMs int64
-	// Principal and HolderPrincipal are copied from the run. A Reader leaves them empty.
-	Principal, HolderPrincipal string
-}
-
-// DueRun names a run with a request past its deadline.
-type DueRun struct {
-	RunID     string
-	SessionID string
-}
-
-// DueEffect names an effect that may be attempted now.
-type DueEffect struct {
-	SessionID string
-	EffectID  string
 }

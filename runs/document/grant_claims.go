@@ -1,10 +1,9 @@
-package runs
+package document
 
 import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // GrantClaims returns the claims of an allowed approval's grant, without issuer and issue time. The
@@ -27,9 +26,9 @@ func GrantClaims(settled *api.SettledApproval, grant *api.Grant, runID, agentID,
 func digestThatRuns(settled *api.SettledApproval) (string, error) {
 	switch {
 	case settled.Resolution.UpdatedInput != nil:
-		return document.Digest(settled.Resolution.UpdatedInput)
-	case strings.HasPrefix(settled.Request.InputDigest, document.KeyedDigestPrefix):
-		return document.Digest(settled.Request.Input)
+		return Digest(settled.Resolution.UpdatedInput)
+	case strings.HasPrefix(settled.Request.InputDigest, KeyedDigestPrefix):
+		return Digest(settled.Request.Input)
 	}
 	return settled.Request.InputDigest, nil
 }

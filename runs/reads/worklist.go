@@ -1,0 +1,83 @@
+package reads
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// Worklist has the reads of background loops. Callers never see the results.
+type Worklist interface {
+	// Due returns runs with an open request past its deadline, earliest deadline first. It may return
+	// fewer than limit when a run has several.
+	Due(ctx context.Context, limit int) ([]DueRun, error)
+	// DueEffects returns effects that may be attempted now, except webhook deliveries, in the order of
+	// (due_at_ms, session_id, effect_id). Its cost depends only on the number of pending effects, not
+	// on finished ones.
+	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
+	// DataKeys returns the data keys of runs with sensitive values after a run, in the order of run_id.
+	DataKeys(ctx context.Context, after string, limit int) ([]RunKey, error)
+	// Owners returns the owner of each existing run, keyed by run_id. The ids must be valid.
+	Owners(ctx context.Context, runIDs []string) (map[string]Owners, error)
+	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none has one, and
+	// the engine's current time.
+	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
+}
+
+// Presence tells whether a worker will continue a run. Callers never see the results.
+type Presence interface {
+	// Holdings returns what is known of the workers of runs, keyed by run_id, of those that exist. The ids
+	// must be valid.
+	Holdings(ctx context.Context, runIDs []string) (map[string]Holding, error)
+	// AloneMs is how long this process has known that no other one serves the database; 0 if another
+	// one may.
+	AloneMs() int64
+}
+
+// Gauge counts pending work.
+type Gauge interface {
+	// Vitals counts open requests, pending effects and other pending work, each up to limit rows.
+	Vitals(ctx context.Context, limit int) (*model.Vitals, error)
+}
+
+// Owners are the principals that created a run and that claimed it last.
+type Owners struct {
+	Principal, HolderPrincipal string
+}
+
+// Holding is what a run's row says of its worker.
+type Holding struct {
+	// Attached says that the newest holder keeps its lease while the run waits.
+	Attached bool
+	// Claims counts the claims. InOneStep says that the run was created and claimed at once.
+	Claims    int64
+	InOneStep bool
+}
+
+// Claimable names a claimable run.
+type Claimable struct {
+	RunID         string
+	SessionID     string
+	AgentID       string
+	ClaimableAtMs int64
+	// Principal and HolderPrincipal are copied from the run. A Reader leaves them empty.
+	Principal, HolderPrincipal string
+}
+
+// DueRun names a run with a request past its deadline.
+type DueRun struct {
+	RunID     string
+	SessionID string
+}
+
+// DueEffect names an effect that may be attempted now.
+type DueEffect struct {
+	SessionID string
+	EffectID  string
+}
+
+// RunKey is the data key of a run that has sensitive values.
+type RunKey struct {
+	RunID, SessionID string
+	DataKey          string // encrypted
+}
