@@ -35,7 +35,7 @@ func promptKey(sessionID, runID, requestID string) string {
 // apply applies a frame as docs/streams.md describes.
 func (p *prompts) apply(one frame) error {
 	switch one.name {
-	case "":
+	case "", "keepalive":
 		return nil
 	case "snapshot":
 		return p.begin(one.data)

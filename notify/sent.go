@@ -42,12 +42,17 @@ const sendingMs = model.WebhookLeaseMs
 // lostRaceMs is the pause after another attempt to send to the person began at the same moment.
 const lostRaceMs = 1_000
 
-// underWayMs returns how long a replica may still be sending the message.
+// underWayCheckMs is how often a message or a withdrawal looks again whether the message before it was
+// sent, which mostly takes a moment.
+const underWayCheckMs = 5_000
+
+// underWayMs returns after how long to look again while a replica may still be sending the message; 0 if
+// none does.
 func (m *SentMessage) underWayMs(nowMs int64) int64 {
 	if m.SentAtMs != 0 {
 		return 0
 	}
-	return max(min(m.BegunAtMs+sendingMs-nowMs, sendingMs), 0)
+	return max(min(m.BegunAtMs+sendingMs-nowMs, underWayCheckMs), 0)
 }
 
 // sendOnce sends a message on a channel that withdraws messages. The row is written first, so that a
