@@ -228,6 +228,12 @@ func TestWithdraw(t *testing.T) {
 	require.Equal(t, api.StatusRunning, h.must(withdraw("more")).Run.Run.Status)
 	refusal := h.refused(api.CodeQuestionStateConflict, answer("r", "more", "north"))
 	require.Equal(t, "user-question request more cancelled: no longer needed", refusal.Detail)
+
+	// A repeat whose first reply was lost is a no-op after the run is over, too.
+	h.must(&runs.Complete{RunID: "r", Fence: 1})
+	require.True(t, h.must(withdraw("more")).Existing)
+	requireRecorded(t, h.refused(api.CodeRunStateConflict, withdraw("b")), "b", api.OutcomeAllowed, api.ViaAPI)
+	h.refused(api.CodeRunStateConflict, withdraw("x"))
 }
 
 // Completing or failing a run records its open requests as expired, in one decision.

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -10,8 +12,9 @@ import (
 // (docs/spec/v1.md#withdraw).
 //
 // Reply: Run; Existing when the worker already withdrew it. Errors: invalid_request;
-// run_not_found; lease_lost; run_state_conflict; request_not_found; approval_state_conflict or
-// question_state_conflict with the recorded decision when the request is settled otherwise.
+// run_not_found; lease_lost; request_not_found; approval_state_conflict, question_state_conflict or, when the
+// run is completed or failed, run_state_conflict, with the recorded decision when the request is settled
+// otherwise.
 type Withdraw struct {
 	RunID     string
 	RequestID string
@@ -42,12 +45,14 @@ func (c *Withdraw) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := w.checkHolder(run, c.Fence); err != nil {
+	err = w.checkHolder(run, c.Fence)
+	over := refusal.CodeOf(err) == api.CodeRunStateConflict // completed or failed by this worker
+	if err != nil && !over {
 		return Reply{}, err
 	}
 	request := w.request(run.RunID, c.RequestID)
 	if request == nil {
-		return Reply{}, refusal.New(api.CodeRequestNotFound, "unknown request %s of run %s", c.RequestID, run.RunID)
+		return Reply{}, cmp.Or(err, error(refusal.New(api.CodeRequestNotFound, "unknown request %s of run %s", c.RequestID, run.RunID)))
 	}
 	if !request.Open() {
 		recorded := request.RecordedDecision()
@@ -55,7 +60,10 @@ func (c *Withdraw) decide(w *workingCopy) (Reply, error) {
 			return Reply{Run: w.recordOf(run), Existing: true}, nil
 		}
 		code := api.CodeApprovalStateConflict
-		if request.Kind != model.KindApproval {
+		switch {
+		case over:
+			code = api.CodeRunStateConflict
+		case request.Kind != model.KindApproval:
 			code = api.CodeQuestionStateConflict
 		}
 		return Reply{}, refusal.New(code, "request %s was already %s", c.RequestID, request.Outcome).With(recorded)
