@@ -180,13 +180,14 @@ func (c *AppendEvents) prepareKey() error {
 	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
 	digests := slices.Clone(c.digests)
 	for i, text := range c.Events {
-		if digests[i] != "" {
-			continue
+		if digests[i] == "" {
+			var err error
+			if digests[i], err = chain.BodyDigest(text); err != nil {
+				return noCanonicalForm()
+			}
 		}
-		var err error
-		if digests[i], err = chain.BodyDigest(text); err != nil {
-			return noCanonicalForm()
-		}
+		// A body's digest does not cover its type.
+		digests[i] = string(c.parsed[i].Type) + " " + digests[i]
 	}
 	events, err := document.Digest(digests)
 	if err != nil {

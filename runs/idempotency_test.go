@@ -296,3 +296,18 @@ func TestChosenRunID(t *testing.T) {
 	require.True(t, reply.Existing)
 	require.False(t, reply.Replayed)
 }
+
+// Events that differ only in their type are another payload.
+func TestKeyCoversTheTypesOfEvents(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	appended := func(event string) *runs.AppendEvents {
+		return &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(event)}, IdempotencyKey: "k"}
+	}
+	first := h.must(appended(`{"type":"note","text":"a"}`))
+	require.Equal(t, first.LastEventID, h.must(appended(`{"text":"a","type":"note"}`)).LastEventID)
+	for _, other := range []string{`{"type":"delta","text":"a"}`, `{"type":"note","text":"b"}`} {
+		h.refused(api.CodeIdempotencyConflict, appended(other))
+	}
+}
