@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -140,6 +141,23 @@ func testRefusals(t *testing.T, a *rig) {
 			if o.unknown != "" {
 				a.do(t, o.method, o.path, o.body).refused(o.unknown)
 			}
+		}
+	})
+	parallel(t, "names that nothing can have", func(t *testing.T) {
+		named := regexp.MustCompile(`/(nobody|nothing|nowhere)\b`)
+		for _, o := range operations {
+			if !named.MatchString(o.path) {
+				continue
+			}
+			for _, id := range []string{"%00", "%ff", "%2e%2e", "a%2Fb", "caf%C3%A9", "%20", strings.Repeat("x", 201)} {
+				got := a.do(t, o.method, named.ReplaceAllString(o.path, "/"+id), o.body, unchecked())
+				if o.unknown != "" {
+					got.refused(o.unknown)
+				}
+				require.Less(t, got.status, http.StatusInternalServerError, "%s of %q", o.path, id)
+			}
+			// A script with an unset variable writes an empty name, which must not mean every session, or a new one.
+			a.do(t, o.method, named.ReplaceAllString(o.path, "/"), o.body, unchecked()).refused(wire.CodeRouteNotFound)
 		}
 	})
 	parallel(t, "bodies, in the order media type, size, JSON, schema", func(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 // newRouter returns a router without routes.
 func newRouter() *chi.Mux {
 	router := chi.NewRouter()
-	router.Use(notePlace)
+	router.Use(notePlace, refuseEmptyNames(router))
 	router.NotFound(wire.HandlerFunc(routeNotFound).ServeHTTP)
 	router.MethodNotAllowed(methodNotAllowed(router).ServeHTTP)
 	return router
@@ -105,6 +105,20 @@ func (s *Server) streamPath(path string) string {
 		return path
 	}
 	return ""
+}
+
+// refuseEmptyNames refuses a path in which a name is empty, as a script with an unset variable writes it. chi takes it
+// for a parameter without a value: a list of one session would be a list of all.
+func refuseEmptyNames(router *chi.Mux) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.EscapedPath(), "//") {
+				router.NotFoundHandler().ServeHTTP(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
 }
 
 // notePlace records where each call goes, even one that panics.

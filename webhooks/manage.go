@@ -206,6 +206,9 @@ func (m *Manager) change(ctx context.Context, webhookID string, what api.AuditEv
 // Remove deletes an endpoint and drops its pending deliveries. Errors: webhook_not_found;
 // any error of [Store].
 func (m *Manager) Remove(ctx context.Context, webhookID string) error {
+	if !refusal.ValidID(webhookID) { // Postgres stores no zero byte, and would fail
+		return unknown()
+	}
 	entry := entryOf(ctx, api.AuditWebhookRemoved, &Endpoint{WebhookID: webhookID}, m.options.NowMs())
 	removed, err := m.options.Store.RemoveWebhook(ctx, webhookID, entry)
 	if err == nil && !removed {

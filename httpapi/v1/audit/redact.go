@@ -31,6 +31,9 @@ func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
+	if !refusal.ValidID(sessionID) {
+		return refusal.UnknownSession(wire.Shown(sessionID))
+	}
 	reply := api.RedactReply{}
 	if body.BeforeMs != nil {
 		var err error
