@@ -24,14 +24,14 @@ type Escalation struct {
 	_ struct{} `body:"closed"`
 	// Name is the name of an escalation of the service, of which the request gets a copy. A request that
 	// names one must have no other member here.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name,omitempty" body:"filled"`
 	// Calendar is the name of a calendar of the service, whose working time counts for the steps. Without
 	// it, all time counts.
-	Calendar string `json:"calendar,omitempty"`
+	Calendar string `json:"calendar,omitempty" body:"filled"`
 	// Steps has at most MaxEscalationSteps, in the order of AfterMs.
 	Steps []EscalationStep `json:"steps,omitempty"`
 	// AtDeadline is what the deadline does; empty for the default of the kind of request.
-	AtDeadline DeadlineAction `json:"at_deadline,omitempty"`
+	AtDeadline DeadlineAction `json:"at_deadline,omitempty" body:"filled"`
 	// DefaultAnswer is recorded by DeadlineAnswer, and only given with it.
 	DefaultAnswer *DefaultAnswer `json:"default_answer,omitempty"`
 	// ByRule names the standing rule that the escalation comes from. The service sets it.

@@ -2,8 +2,8 @@ package api
 
 // Suspension is the set of requests that a worker raises: 1 to MaxRequestsPerSuspension in total.
 type Suspension struct {
-	// SuspensionID makes the call idempotent. The service generates one when it is empty.
-	SuspensionID string                `json:"suspension_id,omitempty"`
+	// SuspensionID makes the call idempotent. The service generates one when it is absent.
+	SuspensionID string                `json:"suspension_id,omitempty" body:"filled"`
 	Approvals    []ApprovalRequest     `json:"approvals,omitempty"`
 	Questions    []UserQuestionRequest `json:"questions,omitempty"`
 	Checkpoint   JSON                  `json:"checkpoint,omitzero"`

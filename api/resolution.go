@@ -56,14 +56,14 @@ type ApprovalResolution struct {
 	// Remember also creates a rule. It is valid for RememberForMs (0: no expiry). Without
 	// RememberForMs it is valid for the session's lifetime, or for DefaultRuleAgeMs when it covers
 	// all sessions.
-	Remember      Remember `json:"remember,omitempty"`
+	Remember      Remember `json:"remember,omitempty" body:"filled"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
 	// RememberAs selects the calls that the rule matches. Empty means RememberExact.
-	RememberAs RememberAs `json:"remember_as,omitempty"`
+	RememberAs RememberAs `json:"remember_as,omitempty" body:"filled"`
 	// InputDigest and Handle identify the request that the caller saw. When one is given and the
 	// open request differs, the whole batch is refused with approval_changed.
-	InputDigest string `json:"input_digest,omitempty"`
-	Handle      string `json:"handle,omitempty"`
+	InputDigest string `json:"input_digest,omitempty" body:"filled"`
+	Handle      string `json:"handle,omitempty" body:"filled"`
 }
 
 // ResolveApprovalsBody decides open approvals of one run, all or none.

@@ -47,13 +47,13 @@ type RuleMatch struct {
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the
 	// input. It needs a tool name.
-	InputDigest string `json:"input_digest,omitempty"`
+	InputDigest string `json:"input_digest,omitempty" body:"filled"`
 	// Params are globs for members of the input by name, at most MaxRuleParams. It needs a tool
 	// name. A missing member matches nothing. A value that is not a string is matched as compact
 	// JSON.
 	Params map[string]string `json:"params,omitempty"`
 	// ToolCallID matches one call. It needs a session.
-	ToolCallID string `json:"tool_call_id,omitempty"`
+	ToolCallID string `json:"tool_call_id,omitempty" body:"filled"`
 	// AnyInput matches every call of the tool. It needs a tool name and excludes the other members.
 	AnyInput bool `json:"any_input,omitzero"`
 }
@@ -98,7 +98,7 @@ type AddRuleBody struct {
 	SessionID *string    `json:"session_id,omitzero"`
 	AgentID   *string    `json:"agent_id,omitzero"`
 	ToolName  *string    `json:"tool_name,omitzero"`
-	Effect    RuleEffect `json:"effect,omitempty"` // RuleAllow when empty
+	Effect    RuleEffect `json:"effect,omitempty" body:"filled"` // RuleAllow when absent
 	Match     RuleMatch  `json:"match" body:"required"`
 	// Reason is passed to the worker with the rule's decisions.
 	Reason string `json:"reason,omitempty"`
@@ -124,7 +124,7 @@ type ExplainRulesBody struct {
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 	// Effect (RuleAllow when empty, or RuleDeny) and RememberForMs (as in [ApprovalResolution])
 	// describe the decision whose rules [RememberTexts] shows.
-	Effect        RuleEffect `json:"effect,omitempty"`
+	Effect        RuleEffect `json:"effect,omitempty" body:"filled"`
 	RememberForMs *int64     `json:"remember_for_ms,omitzero"`
 	// Also are handles of requests, at most MaxAlsoExplained, that each of the [RememberChoice] is tried on.
 	Also []string `json:"also,omitempty"`

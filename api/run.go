@@ -92,7 +92,7 @@ type SessionRunBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
 	// RunID makes the call idempotent. The service generates one when it is absent.
 	RunID *string `json:"run_id,omitzero"`
-	Kind  RunKind `json:"kind,omitempty"` // KindInput when empty
+	Kind  RunKind `json:"kind,omitempty" body:"filled"` // KindInput when absent
 	// Input is any value, including null. The worker receives it unchanged. Input or Content is
 	// required; a nil Input is sent as null.
 	Input JSON `json:"input"`

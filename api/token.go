@@ -29,7 +29,7 @@ type TokenView struct {
 	// Principal is the principal of the token: "user:…", "agent:…" or "service:…".
 	Principal string `json:"principal"`
 	// OnBehalfOf is the person whose token it is; empty for none.
-	OnBehalfOf string   `json:"on_behalf_of,omitempty"`
+	OnBehalfOf string   `json:"on_behalf_of,omitempty" body:"filled"`
 	Groups     []string `json:"groups"`
 	// SessionPrefixes and AgentIDs limit which sessions and agents the token reaches. Empty means
 	// no limit.
@@ -55,10 +55,10 @@ type CreateTokenBody struct {
 	Name string   `json:"name" body:"required"`
 	Role Role     `json:"role" body:"required"`
 	// Principal is "agent:" or "user:" and the name when it is empty.
-	Principal string `json:"principal,omitempty"`
+	Principal string `json:"principal,omitempty" body:"filled"`
 	// OnBehalfOf is the person whose token it is, "user:" and a name. Decisions name both, and with
 	// exclude_requester neither may allow what the other requested.
-	OnBehalfOf string   `json:"on_behalf_of,omitempty"`
+	OnBehalfOf string   `json:"on_behalf_of,omitempty" body:"filled"`
 	Groups     []string `json:"groups,omitempty"`
 	// SessionPrefixes and AgentIDs limit which sessions and agents the token reaches; nil means no
 	// limit. An empty list is refused, and so is either of them for an admin.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -79,6 +80,22 @@ func testFaultsOfBodies(t *testing.T, a *rig) {
 		}
 		a.post(t, "/v1/runs", `{"input":1,"colour":"red","claim":{"worker_id":"w","colour":"red"},"suspend":{"colour":"red","approvals":[`+approval("a")+`]}}`).want(http.StatusAccepted)
 	})
+	parallel(t, "an empty text is not an absent one", func(t *testing.T) {
+		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		for _, bad := range []struct{ path, body, pointer string }{
+			{"/v1/runs/" + run.run + "/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow","input_digest":""}]}`, "/resolutions/0/input_digest"},
+			{"/v1/runs/" + run.run + "/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow","handle":""}]}`, "/resolutions/0/handle"},
+			{"/v1/runs/" + run.run + "/approvals", `{"resolutions":[{"request_id":"a1","behavior":"deny","remember":"","remember_as":""}]}`, "/resolutions/0/remember"},
+			{"/v1/rules", `{"tool_name":"x","effect":"","match":{"any_input":true}}`, "/effect"},
+			{"/v1/rules", `{"tool_name":"x","match":{"params":{"a":"*"},"input_digest":""}}`, "/match/input_digest"},
+			{"/v1/rules", `{"tool_name":"x","match":{"params":{"a":"*"},"tool_call_id":""}}`, "/match/tool_call_id"},
+			{"/v1/tokens", `{"name":"x","role":"operator","on_behalf_of":""}`, "/on_behalf_of"},
+			{"/v1/runs", `{"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"x","input":{},"escalation":{"at_deadline":""}}]}}`, "/suspend/approvals/0/escalation/at_deadline"},
+		} {
+			require.Contains(t, a.post(t, bad.path, bad.body, unchecked()).refused(api.CodeInvalidRequest).pointers(), bad.pointer, bad.body)
+		}
+		require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run.run).at("status"))
+	})
 	parallel(t, "a long list of faults ends", func(t *testing.T) {
 		body := `{"resolutions":[` + strings.TrimSuffix(strings.Repeat("null,", 5000), ",") + `]}`
 		require.Len(t, a.post(t, "/v1/runs/nobody/approvals", body).refused(api.CodeInvalidRequest).list("errors"), api.MaxFaults)
@@ -118,26 +135,39 @@ func TestBodiesAreReadAsTheDocumentDescribesThem(t *testing.T) {
 			schema := operation.RequestBody.Value.Content["application/json"].Schema
 			name := strings.TrimPrefix(schema.Ref, "#/components/schemas/")
 			require.Contains(t, bodyTypes, name, "%s %s", method, path)
-			requireShape(t, name, schema.Value, document.ShapeOf(bodyTypes[name]))
+			requireShape(t, name, schema.Value, bodyTypes[name])
 			read[name] = true
 		}
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(bodyTypes)), slices.Collect(maps.Keys(read)))
 }
 
-func requireShape(t *testing.T, at string, schema *openapi3.Schema, shape *document.Shape) {
+func requireShape(t *testing.T, at string, schema *openapi3.Schema, of reflect.Type) {
 	t.Helper()
+	shape := document.ShapeOf(of)
 	closed := schema.AdditionalProperties.Has != nil && !*schema.AdditionalProperties.Has
 	require.Equal(t, closed, shape.Closed(), "%s: is it closed?", at)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(schema.Properties)), shape.Names(), "%s: members", at)
 	require.ElementsMatch(t, schema.Required, shape.Required(), "%s: required members", at)
+	fields, left := map[string]reflect.Type{}, map[string]bool{} // left: left out by a client when it is empty
+	for _, field := range reflect.VisibleFields(of) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		fields[name], left[name] = field.Type, strings.HasPrefix(options, "omit")
+	}
 	for name, property := range schema.Properties {
-		member, inner := shape.Member(name), property.Value
-		if element := member.Element(); element != nil && inner.Items != nil {
-			member, inner = element, inner.Items.Value
+		inner, field := property.Value, fields[name]
+		// The text of a pointer is checked where it is used, because an empty one differs from an absent one there.
+		if optional := left[name] && !slices.Contains(schema.Required, name); optional && field.Kind() == reflect.String && name != "traceparent" { // set by the service, and ignored in a body
+			assert.Equal(t, inner.VisitJSON("") != nil, shape.Member(name).Filled(), "%s/%s: is an empty text refused?", at, name)
 		}
-		if len(inner.Properties) > 0 && len(member.Names()) > 0 {
-			requireShape(t, fmt.Sprintf("%s/%s", at, name), inner, member)
+		for field.Kind() == reflect.Pointer || field.Kind() == reflect.Slice && inner.Items != nil {
+			if field.Kind() == reflect.Slice {
+				inner = inner.Items.Value
+			}
+			field = field.Elem()
+		}
+		if len(inner.Properties) > 0 && field.Kind() == reflect.Struct {
+			requireShape(t, fmt.Sprintf("%s/%s", at, name), inner, field)
 		}
 	}
 }

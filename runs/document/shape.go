@@ -17,9 +17,10 @@ type Shape struct {
 	quoted  bool
 	element *Shape            // of an array or a dictionary
 	members map[string]*Shape // of an object
-	// name is the member's name, and required says that it must be present.
-	name     string
-	required bool
+	// name is the member's name, required says that it must be present, and filled that its text
+	// must not be empty.
+	name             string
+	required, filled bool
 	// names and requiredNames are in the order of the fields.
 	names, requiredNames []string
 	// closed: unknown members are faults; otherwise they are ignored.
@@ -46,8 +47,9 @@ var expected = [...]string{
 }
 
 // ShapeOf returns the shape of a type as package json reads it. The tag body:"required" on a
-// field requires its member, not null; a field _ with the tag body:"closed" rejects unknown
-// members. The fields of an embedded struct belong to the enclosing one.
+// field requires its member, not null; body:"filled" rejects an empty text, which would otherwise read as
+// absent; a field _ with the tag body:"closed" rejects unknown members. The fields of an embedded struct
+// belong to the enclosing one.
 func ShapeOf(of reflect.Type) *Shape {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -89,7 +91,7 @@ func (s *Shape) addFields(of reflect.Type) {
 		case field.IsExported() && name != "-":
 			member := ShapeOf(field.Type)
 			member.quoted = slices.Contains(strings.Split(options, ","), "string")
-			member.name, member.required = name, rule == "required"
+			member.name, member.required, member.filled = name, rule == "required", rule == "filled"
 			s.members[name] = member
 			s.names = append(s.names, name)
 			if member.required {
@@ -104,6 +106,9 @@ func (s *Shape) Names() []string { return slices.Clone(s.names) }
 
 // Required returns the required members, which must not be null.
 func (s *Shape) Required() []string { return slices.Clone(s.requiredNames) }
+
+// Filled reports whether an empty text is a fault.
+func (s *Shape) Filled() bool { return s.filled }
 
 // Closed reports whether unknown members are faults.
 func (s *Shape) Closed() bool { return s.closed }

@@ -103,6 +103,8 @@ func (c *shapeCheck) value(shape *Shape, nullable bool) error {
 		return c.elements(shape.element, ']')
 	case kind == '0' && shape.kind == integerValue && !shape.quoted, kind == '"' && shape.kind == integerValue && shape.quoted:
 		return c.integer(before)
+	case kind == '"' && shape.filled:
+		return c.filledText(before)
 	case kind == '"' && shape.kind == textValue, (kind == 't' || kind == 'f') && shape.kind == booleanValue:
 		return c.any()
 	}
@@ -119,6 +121,17 @@ func (c *shapeCheck) refuse(before int64, detail string) {
 	from := before + int64(len(c.text[before:end])-len(bytes.TrimLeft(c.text[before:end], " \t\r\n,:")))
 	c.fault(detail)
 	c.wrong = append(c.wrong, span{from, end})
+}
+
+func (c *shapeCheck) filledText(before int64) error {
+	token, err := c.decoder.ReadToken()
+	if err != nil {
+		return syntaxError(err)
+	}
+	if token.String() == "" {
+		c.refuse(before, "must not be empty")
+	}
+	return nil
 }
 
 func (c *shapeCheck) integer(before int64) error {

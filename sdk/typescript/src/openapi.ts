@@ -437,7 +437,7 @@ export interface components {
             content?: components["schemas"]["Any"];
             idempotency_key?: components["schemas"]["IdempotencyKey"];
             input?: components["schemas"]["Any"];
-            /** @constant */
+            /** @enum {string} */
             kind?: "input";
             metadata?: components["schemas"]["Metadata"];
             run_id?: components["schemas"]["ID"];
