@@ -83,6 +83,7 @@ func testAttached(t *testing.T, a *rig) {
 		a.get(t, path+"?fence=x").refused(api.CodeInvalidRequest).pointer("/fence")
 		a.get(t, path+"?fence=-1").refused(api.CodeInvalidRequest).pointer("/fence")
 		a.get(t, path+"?fence="+run.fence+"&after=x").refused(api.CodeInvalidEventCursor)
+		require.Contains(t, resume(t, run, "1", unchecked()).refused(api.CodeInvalidEventCursor).at("detail"), "has the number 0", "it would not get the next decision")
 		a.get(t, path+"?fence=99").refused(api.CodeLeaseLost)
 		a.get(t, path+"?fence=0").refused(api.CodeLeaseLost)
 		a.get(t, "/v1/runs/nobody/resume?fence=1").refused(api.CodeRunNotFound)

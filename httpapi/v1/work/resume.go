@@ -76,6 +76,11 @@ func (h *Handlers) settledAfter(ctx context.Context, runID string, fence, after 
 	if err := cmp.Or(runs.CheckHolder(run, fence, auth.From(ctx)), mayResume(run, fence)); err != nil {
 		return api.Settled{}, false, err
 	}
+	// The number of the next decision would not be above such an after, so the worker would never read it.
+	if after > run.SettledCount {
+		return api.Settled{}, false, refusal.New(api.CodeInvalidEventCursor,
+			"after is %d, but the last decision on run %s has the number %d: the database was restored", after, runID, run.SettledCount)
+	}
 	if requests, err = runs.OpenRequests(h.Sealer, run, requests); err != nil {
 		return api.Settled{}, false, err
 	}
