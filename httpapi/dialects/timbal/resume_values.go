@@ -28,7 +28,7 @@ func readCancel(value api.JSON) (reason string, cancels bool, err error) {
 }
 
 // errApprovalValue refuses a resume value for an approval.
-var errApprovalValue = errors.New("resume value for an approval gate must be a bool, dict with a bool \"approved\", or a cancel")
+var errApprovalValue = errors.New("resume value for an approval gate must be a bool, dict with a bool \"approved\" and, to allow, no unknown members, or a cancel")
 
 // approvalValue is a resume value for an approval (docs/spec/timbal.md#approval-value).
 type approvalValue struct {
@@ -50,7 +50,7 @@ func readApprovalValue(value api.JSON) (approvalValue, error) {
 		read.approved = kind == 't'
 		return read, nil
 	}
-	decided := false
+	decided, unknown := false, false
 	for name, member := range kit.Members(value) {
 		var err error
 		null := document.Kind(member) == 'n'
@@ -79,12 +79,15 @@ func readApprovalValue(value api.JSON) (approvalValue, error) {
 			if !null {
 				read.audit = value
 			}
+		default:
+			unknown = true
 		}
 		if err != nil {
 			return read, errApprovalValue
 		}
 	}
-	if !decided {
+	// A mistyped override_input must not allow the original input.
+	if !decided || unknown && read.approved {
 		return read, errApprovalValue
 	}
 	return read, nil
