@@ -36,25 +36,23 @@ func wordSet(lines ...string) map[string]bool {
 }
 
 // allowAlways returns the decision of an answer with "always", and the text of the rule that it
-// would create at nowMs. The rule is for the exact call, even if the request has pattern keys, or,
-// with AlwaysPrefix, for all calls with the same beginning (docs/spec/relay.md#always). The text is
-// empty when no rule is possible.
+// would create at nowMs. The rule is for the exact call, or, with AlwaysPrefix, for all calls with the
+// same beginning (docs/spec/relay.md#always). The text is empty when no rule is possible.
 func (f *face) allowAlways(approval *api.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalDecision, text string) {
 	decision = runs.ApprovalDecision{RequestID: approval.ID, Behavior: api.BehaviorAllow, Remember: api.RememberSession}
-	var matches []*api.RuleMatch
-	if params := prefixGlobs(approval.Input); f.alwaysPrefix && params != nil {
-		matches = append(matches, &api.RuleMatch{Params: params})
-	}
-	if digest, err := document.Digest(approval.Input); err == nil {
-		matches = append(matches, &api.RuleMatch{InputDigest: digest})
-	}
-	for _, match := range matches {
-		decision.RememberMatch = match
-		if rule, err := runs.PreviewRule(*approval, sessionID, decision, f.MaxRuleAgeMs, nowMs); err == nil {
-			return decision, rule.Text
+	// Without its sensitive values a call is another one.
+	if params := prefixGlobs(approval.Input); f.alwaysPrefix && params != nil && len(approval.SensitivePaths) == 0 {
+		broad := decision
+		broad.RememberMatch = &api.RuleMatch{Params: params}
+		if rule, err := runs.PreviewRule(*approval, sessionID, broad, f.MaxRuleAgeMs, nowMs); err == nil {
+			return broad, rule.Text
 		}
 	}
-	return decision, ""
+	rule, err := runs.PreviewRule(*approval, sessionID, decision, f.MaxRuleAgeMs, nowMs)
+	if err != nil {
+		return decision, ""
+	}
+	return decision, rule.Text
 }
 
 // prefixGlobs derives globs from an input: of each member that is text, its first word

@@ -44,10 +44,17 @@ func TestAlwaysFallsBack(t *testing.T) {
 		input, err := json.Marshal(value)
 		require.NoError(t, err)
 		decision, text := f.allowAlways(&api.ApprovalRequest{ID: "a", ToolName: "t", ToolCallID: "c", Input: input}, "s", 1)
-		require.Nil(t, decision.RememberMatch.Params)
-		require.NotEmpty(t, decision.RememberMatch.InputDigest)
+		require.Nil(t, decision.RememberMatch, "the tool and the exact input")
 		require.Contains(t, text, "with exactly this input")
 	}
+	// A sensitive value is not in the input that is shown.
+	sensitive := &api.ApprovalRequest{
+		ID: "a", ToolName: "t", ToolCallID: "c", Input: api.JSON(`{"command":"git push","token":{"sensitive":true}}`),
+		SensitivePaths: []string{"/token"}, InputDigest: "keyed",
+	}
+	decision, text := f.allowAlways(sensitive, "s", 1)
+	require.Nil(t, decision.RememberMatch)
+	require.Contains(t, text, "exactly")
 }
 
 func TestTruthy(t *testing.T) {
