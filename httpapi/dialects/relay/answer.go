@@ -28,6 +28,9 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	if !truthy(body.Get("sessionId")) || response == nil {
 		return errRelayIncomplete
 	}
+	if approved := kit.Get(response, "approved"); truthy(approved) && document.Kind(approved) != 't' {
+		return errUnclearAnswer
+	}
 	actor, err := f.Actor(r)
 	if err != nil {
 		return err
@@ -97,7 +100,7 @@ func (f *face) answerOfChild(ctx context.Context, chat *chatState, relay *model.
 	return err
 }
 
-// decideRelay sends the answer to the door. Anything without a truthy "approved" denies.
+// decideRelay sends the answer to the door. Anything but "approved": true denies.
 func (f *face) decideRelay(ctx context.Context, relay *model.Request, response api.JSON, actor runs.Actor) error {
 	approved := kit.Get(response, "approved")
 	if kind := document.Kind(approved); kind != 't' && kind != 'f' {
@@ -105,7 +108,7 @@ func (f *face) decideRelay(ctx context.Context, relay *model.Request, response a
 			slog.String("session_id", relay.SessionID), slog.String("run_id", relay.RunID), slog.String("request_id", relay.RequestID))
 	}
 	resolution := runs.ApprovalDecision{RequestID: relay.RequestID, Behavior: api.BehaviorDeny}
-	if truthy(approved) {
+	if document.Kind(approved) == 't' {
 		resolution.Behavior = api.BehaviorAllow
 		// Only true itself creates a rule, because the person does not confirm what it allows.
 		if document.Kind(kit.Get(response, "always")) == 't' {

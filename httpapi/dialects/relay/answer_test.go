@@ -68,7 +68,8 @@ func TestSessionsThatAreNoChats(t *testing.T) {
 	})
 }
 
-// Only a truthy "approved" allows, and only true itself creates a rule.
+// Only true allows, and only true creates a rule. A truthy value other than true, such as "no", decides
+// nothing: nobody can tell what was meant.
 func TestOddResponses(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
@@ -84,13 +85,15 @@ func TestOddResponses(t *testing.T) {
 			require.Equal(t, api.OutcomeDenied, c.settles("relay_resolved", handle).Outcome, response)
 			c.denies(id, "")
 		}
-		for i, approved := range []string{`true`, `1`, `"no"`, `{}`, `[]`, `-0.5`} {
-			handle := w.raisesOne(fmt.Sprintf("allowed-%d", i), "ls")
-			s.answer(t, c.session, handle, `{"approved":`+approved+`,"always":"true","reason":"x"}`).accepted()
-			got := c.settles("relay_resolved", handle)
-			require.Equal(t, api.OutcomeAllowed, got.Outcome, approved)
-			require.Nil(t, got.Rule)
+		handle := w.raisesOne("allowed", "ls")
+		for _, approved := range []string{`1`, `"no"`, `"false"`, `"true"`, `{}`, `[]`, `-0.5`} {
+			s.answer(t, c.session, handle, `{"approved":`+approved+`}`).refused(http.StatusBadRequest, "response.approved must be true or false")
 		}
+		require.Contains(t, c.open(), "allowed")
+		s.answer(t, c.session, handle, `{"approved":true,"always":"true","reason":"x"}`).accepted()
+		got := c.settles("relay_resolved", handle)
+		require.Equal(t, api.OutcomeAllowed, got.Outcome)
+		require.Nil(t, got.Rule)
 		for i, reason := range []string{"a\x00b\x7f", strings.Repeat("é", api.MaxTextLength)} {
 			id := fmt.Sprintf("reason-%d", i)
 			handle := w.raisesOne(id, "ls")

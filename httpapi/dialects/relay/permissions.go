@@ -22,6 +22,9 @@ type permissions struct {
 	Deny      []denial         `json:"deny"`
 }
 
+// onlyKnown refuses other members: with a misspelt "params" an entry would allow every call.
+var onlyKnown = json.RejectUnknownMembers(true)
+
 // anyCall may follow the name of a tool to match any call.
 const anyCall = ":*"
 
@@ -42,7 +45,7 @@ func (p *toolPermission) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	type object toolPermission
-	return json.Unmarshal(text, (*object)(p))
+	return json.Unmarshal(text, (*object)(p), onlyKnown)
 }
 
 // denial is an object about one call, or the name of a tool, which denies all of its calls.
@@ -59,7 +62,7 @@ func (d *denial) UnmarshalJSON(text []byte) error {
 		return json.Unmarshal(text, &d.tool)
 	}
 	type object denial
-	return json.Unmarshal(text, (*object)(d))
+	return json.Unmarshal(text, (*object)(d), onlyKnown)
 }
 
 // rulesOf returns the commands that create a chat's permissions as rules of its session, validated
@@ -70,7 +73,7 @@ func (f *face) rulesOf(given api.JSON, sessionID string, actor runs.Actor) ([]*r
 		return nil, nil
 	}
 	var wanted permissions
-	if err := json.Unmarshal(given, &wanted); err != nil {
+	if err := json.Unmarshal(given, &wanted, onlyKnown); err != nil {
 		return nil, refuse("permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}")
 	}
 	if count := len(wanted.Allowlist) + len(wanted.AllowOnce) + len(wanted.Deny); count > MaxPermissions {

@@ -103,6 +103,7 @@ func TestPermissionsThatDoNotFit(t *testing.T) {
 		for given, want := range map[string]string{
 			`7`: shape, `[]`: shape, `"x"`: shape, `{"allowlist":{}}`: shape, `{"allowlist":[7]}`: shape, `{"deny":[["bash"]]}`: shape, `{"allowlist":[{"tool":7}]}`: shape,
 			`{"deny":[{"toolCallId":"x","reason":7}]}`: shape, `{"allowOnce":[{"tool":"bash","params":{"command":7}}]}`: shape, `{"allowOnce":[{"tool":"bash","params":[]}]}`: shape,
+			`{"allowlist":[{"tool":"bash","parameters":{"command":"ls"}}]}`: shape, `{"deny":[{"toolCallId":"x","tool":"bash"}]}`: shape, `{"denylist":["bash"]}`: shape, `{"allowList":["bash"]}`: shape,
 			`{"allowlist":[""]}`: "permissions.allowlist[0].tool: must be the name of a tool", `{"deny":[""]}`: "permissions.deny[0]: must be the name of a tool",
 			`{"allowlist":[{}]}`: "permissions.allowlist[0].tool: must be the name of a tool", `{"allowOnce":[{"tool":"bash"},{"tool":""}]}`: "permissions.allowOnce[1].tool: must be the name of a tool",
 			`{"allowlist":[{"tool":"bash","params":{"command":null}}]}`: "permissions.allowlist[0].params: must hold texts", `{"deny":[{"reason":"x"}]}`: "permissions.deny[0].toolCallId: must be the id of a tool call",

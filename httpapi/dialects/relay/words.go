@@ -12,6 +12,7 @@ var (
 	errInvalidJSON     = refuse("Invalid JSON body")
 	errChatIncomplete  = refuse("model and messages are required")
 	errRelayIncomplete = refuse("sessionId and response are required")
+	errUnclearAnswer   = refuse("response.approved must be true or false")
 	errUnknownSession  = &kit.Error{Status: http.StatusNotFound, Body: failure{"Session not found"}}
 	errUnknownRelay    = &kit.Error{Status: http.StatusNotFound, Body: failure{"Relay not found"}}
 )
