@@ -22,6 +22,7 @@ type approvalReply struct {
 type approvalBody struct {
 	Decision api.JSON `json:"decision"`
 	Scope    api.JSON `json:"scope"`
+	kit.Edits
 }
 
 // approvalDecision is a caller's decision.
@@ -35,6 +36,9 @@ func (b *approvalBody) check() (approvalDecision, error) {
 		var more []issue
 		given.scope, more = choose(b.Scope, "scope", scopeTurn, scopeSession)
 		issues = append(issues, more...)
+	}
+	if edit := b.Given(); edit != "" && given.decision == accept {
+		issues = append(issues, issue{"custom", []any{edit}, kit.TextNoEdit})
 	}
 	if issues != nil {
 		return given, invalid(issues...)

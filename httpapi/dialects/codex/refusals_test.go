@@ -58,6 +58,8 @@ func testRefusals(t *testing.T, service, _ *replica) {
 		for _, route := range routes[:2] {
 			service.post(t, route, `{"decision":"accept","scope":"always"}`).invalid("scope")
 			service.post(t, route, `{"decision":"accept","scope":null}`).invalid("scope")
+			service.post(t, route, `{"decision":"accept","updated_input":{"command":"ls"}}`).invalid("updated_input")
+			service.post(t, route, `{"decision":"accept","overrideInput":{"command":"ls"}}`).invalid("overrideInput")
 			both := service.post(t, route, `{"decision":"x","scope":1}`).invalid("decision")
 			require.Equal(t, []any{"scope"}, both.At("issues", 1, "path"))
 		}

@@ -28,8 +28,8 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	if !truthy(body.Get("sessionId")) || response == nil {
 		return errRelayIncomplete
 	}
-	if approved := kit.Get(response, "approved"); truthy(approved) && document.Kind(approved) != 't' {
-		return errUnclearAnswer
+	if err := checkApproved(response); err != nil {
+		return err
 	}
 	actor, err := f.Actor(r)
 	if err != nil {
@@ -45,6 +45,25 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, struct {
 		Success bool `json:"success"`
 	}{true})
+}
+
+// checkApproved refuses an allow that is unclear or has an edit.
+func checkApproved(response api.JSON) error {
+	approved := kit.Get(response, "approved")
+	if !truthy(approved) {
+		return nil
+	}
+	if document.Kind(approved) != 't' {
+		return errUnclearAnswer
+	}
+	var edits kit.Edits
+	if err := kit.Decode(response, &edits); err != nil {
+		return err
+	}
+	if edit := edits.Given(); edit != "" {
+		return refuse("%s: %s", edit, kit.TextNoEdit)
+	}
+	return nil
 }
 
 // recordAnswer decides a relay of a chat. Errors: errUnknownSession, errUnknownRelay.

@@ -89,6 +89,10 @@ func TestOddResponses(t *testing.T) {
 		for _, approved := range []string{`1`, `"no"`, `"false"`, `"true"`, `{}`, `[]`, `-0.5`} {
 			s.answer(t, c.session, handle, `{"approved":`+approved+`}`).refused(http.StatusBadRequest, "response.approved must be true or false")
 		}
+		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput"} {
+			s.answer(t, c.session, handle, `{"approved":true,"`+edit+`":{"command":"ls -l"}}`).
+				refused(http.StatusBadRequest, edit+": this contract has no edit, so nothing was allowed; decide in the inbox or with /v1")
+		}
 		require.Contains(t, c.open(), "allowed")
 		s.answer(t, c.session, handle, `{"approved":true,"always":"true","reason":"x"}`).accepted()
 		got := c.settles("relay_resolved", handle)
