@@ -48,6 +48,8 @@ const (
 const (
 	// maxEntries is the maximum number of entries in a transcript: the newest are shown.
 	maxEntries = 5_000
+	// maxTranscriptBytes is the maximum size of their texts together, unless the newest is larger.
+	maxTranscriptBytes = api.MaxReplyBytes
 	// readEvents is the page size of reads.
 	readEvents = 1_000
 )
@@ -90,6 +92,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 			after = events[i].EventID
 		}
 	}
+	list.trim()
 	for _, runID := range list.undecided() {
 		// The outcomes of its requests are still stored, and nothing else of them is shown.
 		_, settled, err := f.Store.Reader(ctx).SettledAfter(ctx, runID, 0)
@@ -110,9 +113,9 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 // transcript folds events into entries.
 type transcript struct {
 	entries []entry
-	// first is the number of the first remaining entry.
-	first int
-	at    map[requestKey]int
+	// first is the number of the first remaining entry, and size the size of all.
+	first, size int
+	at          map[requestKey]int
 	// redacted are runs with a redacted decision in the log.
 	redacted map[string]bool
 }
@@ -151,16 +154,26 @@ func (t *transcript) add(event *model.Event) error {
 func (t *transcript) open(added entry) {
 	t.at[added.key] = t.first + len(t.entries)
 	t.entries = append(t.entries, added)
-	if len(t.entries) < 2*maxEntries {
-		return
+	t.size += added.size()
+	// Drop many entries at once, so that the rest is not moved for each new entry.
+	if len(t.entries) >= 2*maxEntries || t.size > 2*maxTranscriptBytes {
+		t.trim()
 	}
-	// Drop half of the entries at once, so that the rest is not moved for each new entry.
-	for i := range t.entries[:maxEntries] {
-		delete(t.at, t.entries[i].key)
-	}
-	t.first += maxEntries
-	t.entries = append(t.entries[:0], t.entries[maxEntries:]...)
 }
+
+// trim drops the oldest entries beyond the limits.
+func (t *transcript) trim() {
+	dropped := 0
+	for rest := len(t.entries); rest > maxEntries || rest > 1 && t.size > maxTranscriptBytes; rest-- {
+		t.size -= t.entries[dropped].size()
+		delete(t.at, t.entries[dropped].key)
+		dropped++
+	}
+	t.first += dropped
+	t.entries = slices.Delete(t.entries, 0, dropped)
+}
+
+func (e *entry) size() int { return len(e.Content) + len(e.Details) }
 
 // settle updates a request's entry. A request without an entry is too old, or not shown in this
 // dialect.
@@ -170,6 +183,8 @@ func (t *transcript) settle(runID string, resolution *api.Resolution) {
 		return
 	}
 	entry := &t.entries[number-t.first]
+	t.size -= entry.size()
+	defer func() { t.size += entry.size() }()
 	entry.CompletedAt = resolution.ResolvedAtMs
 	if entry.kind == model.KindApproval {
 		result := settledApproval(resolution)
@@ -198,14 +213,11 @@ func (s *settled) content(what string) string {
 	return what + " resolved (" + s.Decision + ")"
 }
 
-// kept returns the visible entries.
-func (t *transcript) kept() []entry { return t.entries[max(0, len(t.entries)-maxEntries):] }
-
 // undecided returns the redacted runs with an entry that still looks open. There may be many other
 // redacted runs.
 func (t *transcript) undecided() []string {
 	runIDs := map[string]bool{}
-	for _, one := range t.kept() {
+	for _, one := range t.entries {
 		if runID := one.key.runID; one.CompletedAt == 0 && t.redacted[runID] {
 			runIDs[runID] = true
 		}
@@ -214,10 +226,9 @@ func (t *transcript) undecided() []string {
 }
 
 func (t *transcript) newest() []Entry {
-	kept := t.kept()
-	list := make([]Entry, len(kept))
-	for i := range kept {
-		list[i] = kept[i].Entry
+	list := make([]Entry, len(t.entries))
+	for i := range t.entries {
+		list[i] = t.entries[i].Entry
 	}
 	return list
 }

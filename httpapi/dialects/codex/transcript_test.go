@@ -3,6 +3,7 @@ package codex_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -168,4 +169,38 @@ func TestTranscriptIsBounded(t *testing.T) {
 		require.Equal(t, "approval.resolved", shown.At("data", i, "type"))
 		_ = number
 	}
+}
+
+// TestLargeListsAreBounded checks that lists and transcripts are bounded in bytes, and that what was left
+// out of a list follows.
+func TestLargeListsAreBounded(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.SQLite(t)
+	service := serve(t, store)
+	r := service.attached(t, approvals(approval("first", "")))
+	large := &runs.Suspend{RunID: r.id, Fence: 1, Suspension: api.Suspension{Hold: true, Checkpoint: api.JSON(`{}`)}}
+	for i := range 6 {
+		large.Approvals = append(large.Approvals, api.ApprovalRequest{
+			ID: fmt.Sprintf("a%d", i), ToolCallID: "call", ToolName: "bash", Input: api.JSON(`{"command":"` + strings.Repeat("x", 900<<10) + `"}`),
+		})
+	}
+	_, err := store.Do(t.Context(), large)
+	require.NoError(t, err)
+	shown := func() []string {
+		list := service.get(t, "/api/sessions/"+r.session+"/approvals").Want(http.StatusOK)
+		ids := make([]string, list.Count("data"))
+		for i := range ids {
+			ids[i] = list.TextAt("data", i, "approvalId")
+		}
+		return ids
+	}
+	oldest := shown()
+	require.Len(t, oldest, 5, "of seven")
+	require.Equal(t, service.approvalID(t, r), oldest[0])
+	transcript := service.get(t, "/api/sessions/"+r.session+"/transcript").Want(http.StatusOK)
+	require.Equal(t, 2, transcript.Count("data"), "the newest")
+	for _, id := range oldest {
+		service.decide(t, id, `{"decision":"decline"}`).Want(http.StatusOK)
+	}
+	require.Len(t, shown(), 2)
 }
