@@ -118,24 +118,55 @@ func typedBodies(text []byte) [][]byte {
 	if _, given := resolution["value"]; given || len(answers) != 1 {
 		return nil
 	}
-	answer, _ := answers[0].(map[string]any)
-	if answer["question_id"] != typedQuestionID {
+	selected, freeform, ok := readAnswer(answers[0])
+	if !ok {
 		return nil
 	}
 	delete(resolution, "answers")
 	var bodies [][]byte
-	for _, value := range valuesOf(answer) {
+	for _, value := range valuesOf(selected, freeform) {
 		resolution["value"] = value
 		bodies = append(bodies, encode(body))
 	}
 	return bodies
 }
 
+// readAnswer reads an answer to showTyped's question: options or a text. ok is false for anything else,
+// which the service has refused as it was sent.
+func readAnswer(value any) (selected []string, freeform string, ok bool) {
+	answer, _ := value.(map[string]any)
+	if answer["question_id"] != typedQuestionID {
+		return nil, "", false
+	}
+	for name, member := range answer {
+		fits := member == nil
+		switch name {
+		case "question_id":
+			fits = true
+		case "freeform_answer":
+			if text, isText := member.(string); isText {
+				freeform, fits = text, true
+			}
+		case "selected_option_ids":
+			list, isList := member.([]any)
+			fits = fits || isList
+			for _, one := range list {
+				id, isText := one.(string)
+				selected, fits = append(selected, id), fits && isText
+			}
+		default:
+			fits = false
+		}
+		if !fits {
+			return nil, "", false
+		}
+	}
+	return selected, freeform, len(selected) == 0 || freeform == ""
+}
+
 // valuesOf returns the values that an answer can stand for. A selected option is the value of its
 // id. A text is tried as a string before JSON.
-func valuesOf(answer map[string]any) []any {
-	selected, _ := answer["selected_option_ids"].([]any)
-	freeform, _ := answer["freeform_answer"].(string)
+func valuesOf(selected []string, freeform string) []any {
 	if len(selected) == 0 {
 		if freeform == "" {
 			return nil
@@ -147,8 +178,7 @@ func valuesOf(answer map[string]any) []any {
 		return values
 	}
 	list, plain := make([]any, len(selected)), true
-	for i, one := range selected {
-		id, _ := one.(string)
+	for i, id := range selected {
 		list[i] = id
 		if value, ok := decodeWhole(id); ok {
 			list[i], plain = value, false

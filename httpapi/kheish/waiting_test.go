@@ -109,6 +109,18 @@ func TestTypedQuestionsAreShownAndAnswered(t *testing.T) {
 	_, code := post[runView](c, "/v1/runs/"+run+"/questions", `{"resolution":{"request_id":"q","answers":[{"question_id":"value","freeform_answer":"seven"}]}}`, "")
 	require.Equal(t, "invalid_request", code)
 	require.Equal(t, "waiting_for_user_question", c.Get(t, "/v1/runs/"+run).At("status"))
+
+	// What the service refuses is no value either: an id that is no text was the empty text, and a text next
+	// to an option was dropped.
+	run = c.waiting("other", `{"questions":[{"id":"q","response_schema":{"type":"string"}}]}`)
+	for _, answer := range []string{
+		`"selected_option_ids":[7]`, `"selected_option_ids":[null]`, `"selected_option_ids":"a"`, `"freeform_answer":7`,
+		`"selected_option_ids":["a"],"freeform_answer":"but not on Friday"`, `"selected_option_ids":["a"],"freeform":"b"`,
+	} {
+		_, code = post[runView](c, "/v1/runs/"+run+"/questions", `{"resolution":{"request_id":"q","answers":[{"question_id":"value",`+answer+`}]}}`, "")
+		require.Contains(t, []string{"invalid_request", "question_answer_empty"}, code, answer)
+		require.Equal(t, "waiting_for_user_question", c.Get(t, "/v1/runs/"+run).At("status"), answer)
+	}
 }
 
 // "--wait" reads a run until it is over, and ends at the first 503.
