@@ -132,18 +132,12 @@ func merged(input api.JSON, override kit.Object) api.JSON {
 
 // answerTo reads a resume value as the answer to a structured question
 // (docs/spec/timbal.md#interaction-value). A label or, failing that, an option's id selects; a list
-// of them, bare or under "selected", selects several; any other value is free text, as a string or
-// as JSON. Null, "" and an empty list are empty answers, which the door refuses.
+// of them selects several; any other value is free text, as a string or as JSON. Null, "", an empty list
+// and an empty object are empty answers, which the door refuses.
 func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
-	texts, isList := selected(value)
-	switch {
-	case isList:
-	case document.Kind(value) == '"':
-		texts = []string{kit.Text(value)}
-	case document.Kind(value) == 'n':
-		return answer
-	default:
+	texts, isTexts := textsOf(value)
+	if !isTexts {
 		answer.FreeformAnswer = kit.Compact(value)
 		return answer
 	}
@@ -160,15 +154,24 @@ func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer
 	return answer
 }
 
-// selected returns the texts of a list, or of an object with only a list under "selected".
-func selected(value api.JSON) (texts []string, isList bool) {
+// textsOf returns the texts of a value, bare or alone under "selected": a text, a list of texts, or none.
+// ok is false for any other value.
+func textsOf(value api.JSON) (texts []string, ok bool) {
 	if members := kit.ObjectOf(value); len(members) == 1 && members[0].Name == "selected" {
 		value = members[0].Value
 	}
-	if document.Kind(value) != '[' || json.Unmarshal(value, &texts) != nil {
-		return nil, false
+	switch document.Kind(value) {
+	case '"':
+		return []string{kit.Text(value)}, true
+	case 'n':
+		return nil, true
+	case '{':
+		return nil, len(kit.ObjectOf(value)) == 0
+	case '[':
+		err := json.Unmarshal(value, &texts)
+		return texts, err == nil
 	}
-	return texts, true
+	return nil, false
 }
 
 // faultOf returns what is wrong with an answer by itself, "" for nothing. It only assigns a refusal
