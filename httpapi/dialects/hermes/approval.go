@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -24,10 +26,13 @@ type pendingApproval struct {
 // approvalOf shows an approval to a client that follows a session.
 func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 	approval := request.Approval()
-	command, _ := kit.CommandLine(&approval)
+	command, plain := kit.CommandLine(&approval)
 	shown := &pendingApproval{
 		ApprovalID: request.Handle, Command: command,
 		Description: cmp.Or(approval.Description, approval.Reason), PatternKeys: []string{},
+	}
+	if folder := folderOf(approval.Input); plain && folder != "" {
+		shown.Description = strings.TrimSuffix("In "+folder+": "+shown.Description, ": ")
 	}
 	if len(approval.PatternKeys) > 0 {
 		shown.PatternKey, shown.PatternKeys = &approval.PatternKeys[0], approval.PatternKeys
@@ -36,6 +41,17 @@ func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 		shown.RequestedBy, shown.Description = request.SessionID, askedBy(request.SessionID, shown.Description)
 	}
 	return shown
+}
+
+// folderOf returns the folder in which a command runs, which its line does not show.
+func folderOf(input api.JSON) string {
+	var folders []string
+	for _, name := range []string{"cwd", "workdir"} {
+		if value := kit.Get(input, name); value != nil && document.Kind(value) != 'n' {
+			folders = append(folders, kit.Label(value))
+		}
+	}
+	return strings.Join(folders, ", ")
 }
 
 // askedBy adds the requesting session below to a text.

@@ -71,7 +71,7 @@ func testSnapshots(t *testing.T, s *service) {
 		t.Parallel()
 		for _, test := range []struct{ tool, input, command string }{
 			{"bash", `{"command":"ls <&> é\n\u2028"}`, `"command": "ls <&> é\n` + "\u2028" + `"`},
-			{"Bash", `{"command":["ls","-l"],"cwd":"/"}`, `"command": "ls -l"`},
+			{"Bash", `{"command":["ls","-l"],"timeout":5}`, `"command": "ls -l"`},
 			{"bash", `"just text"`, `"command": "just text"`},
 			{"bash", `{ "command" : "" }`, `"command": "bash {\"command\":\"\"}"`},
 			{"bash", `{"command": ["ls", 1.50], "b": 2}`, `"command": "bash {\"command\":[\"ls\",1.50],\"b\":2}"`},
@@ -88,6 +88,18 @@ func testSnapshots(t *testing.T, s *service) {
 			require.Contains(t, shown.Text, "    "+command+",\n", "%s", input)
 			require.Contains(t, shown.Text, "    \"description\": \"because\",\n")
 		}
+	})
+	t.Run("where a command runs", func(t *testing.T) {
+		t.Parallel()
+		for input, described := range map[string]string{
+			`{"command":"rm -rf build","cwd":"/srv","workdir":null}`: "In /srv: because", `{"command":"ls","workdir":"a","cwd":"b"}`: "In b, a: because",
+			`{"command":"ls","cwd":["x"]}`: `In [\"x\"]: because`, `{"command":"ls","cwd":null}`: "because",
+		} {
+			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","reason":"because","input":`+input+`}]`)
+			require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "`+described+`",`, input)
+		}
+		made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","input":{"command":"ls","cwd":"/srv"}}]`)
+		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "In /srv",`)
 	})
 	t.Run("the oldest is shown, and all are counted", func(t *testing.T) {
 		t.Parallel()

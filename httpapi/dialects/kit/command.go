@@ -14,8 +14,8 @@ var shells = map[string]bool{
 	"shell_command": true, "run_shell_command": true, "run_terminal_cmd": true, "local_shell": true,
 }
 
-// besideCommand are the members of a shell's input that do not change what runs. Any other member
-// may matter more than the command.
+// besideCommand are the members of a shell's input that do not change what runs, or that a dialect shows
+// next to the line (the folder). Any other member may matter more than the command.
 var besideCommand = map[string]bool{
 	"command": true, "cwd": true, "workdir": true, "timeout": true, "timeout_ms": true,
 	"description": true, "reason": true, "threadId": true, "turnId": true, "itemId": true,

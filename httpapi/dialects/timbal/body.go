@@ -42,9 +42,13 @@ func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	for name, value := range kit.Members(text) {
 		switch name {
 		case "context", "run_context":
-			if document.Kind(value) != 'n' {
-				context = value
+			if document.Kind(value) == 'n' {
+				continue
 			}
+			if context != nil {
+				return nil, unprocessable("context and run_context must not both be given")
+			}
+			context = value
 		case "parent_id":
 			parent = value
 		case "resume":

@@ -307,6 +307,7 @@ func testRefusedResumes(t *testing.T, s *service) {
 		{`{"resume":{}}`, 422},
 		{`{"parent_id":1,"resume":{}}`, 422},
 		{`{"context":7}`, 422},
+		{`{"context":{"parent_id":"` + w.runID + `"},"run_context":{"parent_id":"nobody"},"resume":{}}`, 422},
 		{`{"context":{"id":7}}`, 422},
 		{`{"context":{"id":"a b"}}`, 422},
 		{`[]`, 422},
