@@ -110,7 +110,7 @@ func TestTypedQuestionsAreShownAndAnswered(t *testing.T) {
 	require.Equal(t, "invalid_request", code)
 	require.Equal(t, "waiting_for_user_question", c.Get(t, "/v1/runs/"+run).At("status"))
 
-	// What the service refuses is no value either: an id that is no text was the empty text, and a text next
+	// A refused answer is not a value: an id that is not text was the empty text, and a text next
 	// to an option was dropped.
 	run = c.waiting("other", `{"questions":[{"id":"q","response_schema":{"type":"string"}}]}`)
 	for _, answer := range []string{
