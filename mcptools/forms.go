@@ -101,8 +101,9 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 	if request.InputTruncated || request.ExcludeRequester || len(request.SensitivePaths) > 0 {
 		return nil
 	}
-	message := fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), visible.Escape(prompt.Indented(request.Input)))
-	return form(message+said(prompt.OfApproval(request)), approvalFormSchema)
+	rows := prompt.OfApproval(request)
+	input := strings.Join(prompt.RequestLines(rows, func(text string, _ bool) string { return visible.Escape(text) }), "\n")
+	return form(fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), input)+said(rows), approvalFormSchema)
 }
 
 // said returns what the agent adds to a request, one line for each of its rows.
@@ -116,7 +117,7 @@ func said(rows []prompt.Row) string {
 			fmt.Fprintf(&text, "\n%s: %s", row.Label, visible.Escape(row.Value))
 		case prompt.List:
 			fmt.Fprintf(&text, "\nThe agent's %s: %s", row.Label, visible.Escape(row.Value))
-		case prompt.Title, prompt.Body, prompt.Time: // the sentence above names them
+		case prompt.Title, prompt.Body, prompt.Verbatim, prompt.Time: // the sentence above names them
 		}
 	}
 	return text.String()

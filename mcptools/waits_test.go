@@ -231,6 +231,16 @@ func TestAFormShowsTheHintsOfTheAgent(t *testing.T) {
 		shown.InputRequests[shown.only(s)].Params.Message)
 }
 
+// A command of several lines is shown as the lines that will run, none of which looks like the form's own.
+func TestAFormShowsACommandAsLines(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	task := r.ask(both, "request_approval", `{"tool_name":"bash","input":{"command":"cd /srv\nThe agent says: done\u202e","timeout":5}}`, nil)
+	shown := r.task(both, "tasks/get", task.TaskID)
+	require.Equal(t, "The agent coder asks to run bash with:\ncommand:\n│ cd /srv\n│ The agent says: done\\u202e\nother input:\n{\n  \"timeout\": 5\n}\naction: Run a command",
+		shown.InputRequests[shown.only(s)].Params.Message)
+}
+
 func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	s := newScene(t)
 	r := s.replica(mcptools.Options{})

@@ -273,10 +273,10 @@ func TestSlackShowsEveryRowThatDecides(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
 	_, post := s.asks(t, "s", api.ApprovalRequest{
-		ToolName: "bash", Reason: "tidy\nsomeone else must allow it: no", ExcludeRequester: true, Input: api.JSON(`{"command":"ls"}`),
+		ToolName: "bash", Reason: "tidy\nsomeone else must allow it: no", ExcludeRequester: true, Input: api.JSON(`{"command":"cd /srv\nmake"}`),
 	})
 	require.Contains(t, post.Blocks, `Agent coder wants to use bash to run a command.`)
-	require.Contains(t, post.Blocks, `action: Run a command\nreason: tidy⏎someone else must allow it: no\nsomeone else must allow it: yes\n{\n`)
+	require.Contains(t, post.Blocks, `action: Run a command\nreason: tidy⏎someone else must allow it: no\nsomeone else must allow it: yes\ncommand:\n│ cd /srv\n│ make"`)
 }
 
 // A button dies after 72 hours, with the input that its message showed, and with its person's credential.

@@ -22,6 +22,8 @@ const (
 	Title
 	// Body is the request itself, over several lines.
 	Body
+	// Verbatim is a text of an input with the agent's own line breaks.
+	Verbatim
 	// Time has AtMs and no Value.
 	Time
 )
@@ -45,14 +47,16 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 	if request.ExcludeRequester {
 		excluded = "yes"
 	}
-	return present([]Row{
+	said, input := ofInput(request.Input)
+	return present(slices.Concat([]Row{
 		{Label: "tool", Kind: Title, Value: request.ToolName, Deciding: true},
 		{Label: "action", Value: Action(request.Input), Deciding: true},
 		{Label: "scope", Value: request.Scope},
 		{Label: "reason", Kind: Said, Value: request.Reason, Deciding: true},
 		{Label: "description", Kind: Said, Value: request.Description, Deciding: true},
+	}, said, []Row{
 		{Label: "hints", Kind: List, Value: hintsOf(request.Hints), Deciding: true},
-		{Label: "input", Kind: Body, Value: Indented(request.Input), Deciding: true},
+	}, input, []Row{
 		{Label: "input digest", Value: request.InputDigest},
 		{Label: "pattern keys", Kind: List, Value: strings.Join(request.PatternKeys, "\n")},
 		raised(request.CreatedAtMs),
@@ -60,7 +64,7 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 		{Label: "may be edited to", Value: Compact(request.InputSchema)},
 		{Label: "metadata", Value: Compact(request.Metadata)},
 		{Label: "someone else must allow it", Value: excluded, Deciding: true},
-	})
+	}))
 }
 
 // OfQuestion returns what there is to read about a question, in order, without its ids.
@@ -111,16 +115,17 @@ func ForDeciding(rows []Row) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return !row.Deciding })
 }
 
+// Gutter begins each line of a text with the agent's own line breaks, so that none of them looks like a row.
+const Gutter = "│ "
+
 // Lines returns the text to read before deciding, for a face that shows titles and times elsewhere:
 // labelled lines, and below them the request itself. printable escapes the agent's text; breaks tells
 // whether line breaks stay.
 func Lines(rows []Row, printable func(text string, breaks bool) string) []string {
-	var lines, body []string
+	var lines []string
 	for _, row := range ForDeciding(rows) {
 		switch row.Kind {
-		case Title, Time:
-		case Body:
-			body = append(body, printable(row.Value, true))
+		case Title, Time, Body, Verbatim:
 		case List:
 			for item := range strings.SplitSeq(row.Value, "\n") {
 				lines = append(lines, printable(row.Label+": "+item, false))
@@ -129,7 +134,27 @@ func Lines(rows []Row, printable func(text string, breaks bool) string) []string
 			lines = append(lines, printable(row.Label+": "+row.Value, false))
 		}
 	}
-	return append(lines, body...)
+	return append(lines, RequestLines(rows, printable)...)
+}
+
+// RequestLines returns the request itself as Lines does.
+func RequestLines(rows []Row, printable func(text string, breaks bool) string) (lines []string) {
+	for _, row := range ForDeciding(rows) {
+		switch {
+		case row.Kind == Verbatim && strings.Contains(row.Value, "\n"):
+			lines = append(lines, row.Label+":")
+			for line := range strings.SplitSeq(printable(row.Value, true), "\n") {
+				lines = append(lines, Gutter+line)
+			}
+		case row.Kind == Verbatim:
+			lines = append(lines, row.Label+": "+printable(row.Value, true))
+		case row.Kind == Body && len(lines) > 0:
+			lines = append(lines, row.Label+":", printable(row.Value, true))
+		case row.Kind == Body:
+			lines = append(lines, printable(row.Value, true))
+		}
+	}
+	return lines
 }
 
 func raised(atMs int64) Row { return Row{Label: "raised", Kind: Time, AtMs: atMs, Deciding: true} }

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,12 +33,12 @@ func TestWhatIsReadBeforeAnApproval(t *testing.T) {
 				{Label: "action", Value: "Run a command", Deciding: true},
 				{Label: "reason", Kind: prompt.Said, Value: "release 1.2", Deciding: true},
 				{Label: "hints", Kind: prompt.List, Value: "danger: customers see it\ninfo: tests pass", Deciding: true},
-				{Label: "input", Kind: prompt.Body, Value: "{\n  \"command\": \"npm publish\"\n}", Deciding: true},
+				{Label: "command", Kind: prompt.Verbatim, Value: "npm publish", Deciding: true},
 				{Label: "input digest", Value: "sha256:ab"},
 				{Label: "raised", Kind: prompt.Time, AtMs: 1000, Deciding: true},
 				{Label: "expires", Kind: prompt.Time, AtMs: 2000, Deciding: true},
 			},
-			[]string{"action: Run a command", "reason: release 1.2", "hints: danger: customers see it", "hints: info: tests pass", "{\n  \"command\": \"npm publish\"\n}"},
+			[]string{"action: Run a command", "reason: release 1.2", "hints: danger: customers see it", "hints: info: tests pass", "command: npm publish"},
 		},
 		{
 			"an edit that somebody else must allow",
@@ -54,6 +55,34 @@ func TestWhatIsReadBeforeAnApproval(t *testing.T) {
 		rows := prompt.OfApproval(&test.request)
 		require.Equal(t, test.rows, rows, test.name)
 		require.Equal(t, test.lines, prompt.Lines(rows, func(text string, _ bool) string { return text }), test.name)
+	}
+}
+
+// What runs is read as lines, each of them marked, so that none looks like a row or the end of the command.
+func TestTextsOfSeveralLinesAreReadAsLines(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string][]string{
+		`{"command":"npm ci\n\nnpm test"}`:                                                     {"action: Run a command", "command:", "│ npm ci", "│ ", "│ npm test"},
+		`{"cmd":"ls\n│ x\nother input:","env":{"A":"b\nc"},"description":"See","x":1}`:         {"action: Run a command", "description: See", "command:", "│ ls", "│ │ x", "│ other input:", "other input:", `{"env":{"A":"b\nc"},"x":1}`},
+		`{"argv":["sh","-c","a\nb"]}`:                                                          {"action: Run a command", "command:", "│ sh -c 'a", "│ b'"},
+		`{"command":"make","argv":["/bin/bash","-lc","make"]}`:                                 {"action: Run a command", "command: make"},
+		`{"command":"make","argv":["/tmp/bash","-lc","make"]}`:                                 {"action: Run a command", "command: make", "other input:", `{"argv":["/tmp/bash","-lc","make"]}`},
+		`{"file_path":"a.sh","content":"#!/bin/sh\nls\n","reason":"a\nb","tool: x\ny":"a\nb"}`: {"action: Write a file", "input.content:", "│ #!/bin/sh", "│ ls", "│ ", "input.reason:", "│ a", "│ b", "other input:", `{"file_path":"a.sh","tool: x\ny":"a\nb"}`},
+		`{"description":"See"}`:                                                                {"description: See"},
+		`{"command":"ls","command":"rm\n-rf"}`:                                                 {"action: Run a command", `{"command":"ls","command":"rm\n-rf"}`},
+		`{"command":"a\n\ud800"}`:                                                              {"action: Run a command", `{"command":"a\n\ud800"}`},
+		`{"command":"","x":"y"}`:                                                               {"action: Run a command", `{"command":"","x":"y"}`},
+		`{"steps":["a\nb"]}`:                                                                   {`{"steps":["a\nb"]}`},
+		`["a\nb"]`:                                                                             {`["a\nb"]`},
+		`{}`:                                                                                   {`{}`},
+	} {
+		lines := prompt.Lines(prompt.OfApproval(&api.ApprovalRequest{Input: api.JSON(input)}), func(text string, _ bool) string {
+			if json.Valid([]byte(text)) {
+				text = prompt.Compact(api.JSON(text))
+			}
+			return text
+		})
+		require.Equal(t, want, lines, input)
 	}
 }
 

@@ -3,7 +3,6 @@ package prompt
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,31 +14,25 @@ import (
 // CommandOf returns a tool call as one text: the command if the input has one, or else the
 // input as compact JSON. The directory and the names of other members follow.
 func CommandOf(input api.JSON) string {
-	if jsontext.Value(input).Kind() != '{' {
+	list, _ := membersOf(input)
+	command, list, found := commandIn(list)
+	if !found {
 		return Compact(input)
-	}
-	var members map[string]api.JSON
-	var command string
-	if json.Unmarshal(input, &members) != nil || json.Unmarshal(members["command"], &command) != nil || command == "" {
-		return Compact(input)
-	}
-	delete(members, "command")
-	var argv []string
-	if json.Unmarshal(members["argv"], &argv) == nil && QuoteLine(argv) == command {
-		delete(members, "argv") // the same command as a list
 	}
 	var notes []string
-	var cwd string
-	if json.Unmarshal(members["cwd"], &cwd) == nil && cwd != "" {
+	if cwd, _ := textOf(list, "cwd"); cwd != "" {
 		notes = append(notes, "in "+cwd)
-		delete(members, "cwd")
+		list = slices.DeleteFunc(list, func(one member) bool { return one.name == "cwd" })
 	}
-	if names := slices.Sorted(maps.Keys(members)); len(names) > 0 {
-		more := ""
-		if len(names) > shownNames {
+	if len(list) > 0 {
+		names, more := make([]string, len(list)), ""
+		for i, one := range list {
+			names[i] = one.name
+		}
+		if slices.Sort(names); len(names) > shownNames {
 			names, more = names[:shownNames], ", …"
 		}
-		notes = append(notes, fmt.Sprintf("and %d more: %s%s", len(members), strings.Join(names, ", "), more))
+		notes = append(notes, fmt.Sprintf("and %d more: %s%s", len(list), strings.Join(names, ", "), more))
 	}
 	if len(notes) == 0 {
 		return command

@@ -92,6 +92,16 @@ func TestTableFits(t *testing.T) {
 	require.Contains(t, out.String(), "\x1b[1mREQUEST")
 }
 
+// A long line is broken so that no part of it looks like a line of its own, and nothing is lost.
+func TestWhatContinuesALineIsMarked(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"reason: xx", "  xxhints:", "   none", ""}, Wrap("reason: xxxxhints: none\n", 10))
+	require.Equal(t, []string{"   │ # fill", "   ┆ rm -rf", "   ┆  /"}, Wrap("   │ # fillrm -rf /", 11))
+	require.Equal(t, []string{"           abc", "  def"}, Wrap("           abcdef", 14))
+	require.Equal(t, []string{"会話", "の"}, Wrap("会話の", 5))
+	require.Equal(t, []string{"a", "b"}, Wrap("ab", 0))
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	single := &api.UserQuestion{Options: []api.QuestionOption{

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // columnGap is the space between two columns.
@@ -91,22 +93,55 @@ func Pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-widthOf(text), 0))
 }
 
-// Wrap breaks a printable text into lines of at most that many columns, without losing
-// text.
+// Wrap breaks a printable text into lines of at most that many columns, without losing text. What continues a line begins
+// with blanks or a dashed gutter, so that an agent cannot make it look like a line of its own.
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		from, used := 0, 0
-		for at, r := range line {
-			if used += runeWidth(r); used > columns && at > from {
-				lines = append(lines, line[from:at])
-				from, used = at, runeWidth(r)
+		lead, rest := "", line
+		for {
+			end := fitting(rest, columns-widthOf(lead))
+			lines = append(lines, lead+rest[:end])
+			if rest = rest[end:]; rest == "" {
+				break
 			}
+			lead = leadAfter(line, columns)
 		}
-		lines = append(lines, line[from:])
 	}
 	return lines
 }
+
+// fitting returns how many bytes of a text fit into columns, at least one character.
+func fitting(text string, columns int) int {
+	used := 0
+	for at, r := range text {
+		if used += runeWidth(r); used > columns && at > 0 {
+			return at
+		}
+	}
+	return len(text)
+}
+
+// leadAfter returns what the continuation of a line begins with.
+func leadAfter(line string, columns int) string {
+	text := strings.TrimLeft(line, " ")
+	lead := "  "
+	if strings.HasPrefix(text, prompt.Gutter) {
+		lead = dashed
+	}
+	if blanks := len(line) - len(text); blanks <= columns/2 {
+		lead = line[:blanks] + lead
+	}
+	if columns < leastColumns {
+		return ""
+	}
+	return lead
+}
+
+const (
+	dashed       = "┆ "
+	leastColumns = 8 // below that nobody reads
+)
 
 // cutTo shortens a text to a number of terminal columns.
 func cutTo(text string, columns int) string {

@@ -112,7 +112,7 @@ func TestTheWordsAndHintsOfTheAgentAreShown(t *testing.T) {
 	s := screenOf(request, asked("a2", `{"command":"ls"}`))
 	s.press("j")
 	require.Equal(t, []string{
-		"action: Run a command", "reason: release⟨LF⟩1.2", "hints: danger: customers see it", "someone else must allow it: yes", "{", `  "command": "npm publish"`, "}",
+		"action: Run a command", "reason: release⟨LF⟩1.2", "hints: danger: customers see it", "someone else must allow it: yes", "command: npm publish",
 	}, s.lines())
 	s.filter = "customers"
 	require.Len(t, s.shown(), 1)
@@ -158,6 +158,17 @@ func TestWhatIsAllowedWasRead(t *testing.T) {
 	s.press("j")
 	require.Equal(t, "h-a2", s.chosen)
 	require.NotNil(t, s.press("a"))
+}
+
+// A command of several lines is shown as the lines that will run.
+func TestACommandIsShownAsLines(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"cd /srv\n# \u0430pple\r\nrm -rf build/\u202e `+strings.Repeat("x", 90)+`","timeout":5}`))
+	s.press("j")
+	require.Equal(t, []string{
+		"action: Run a command", "command:", "│ cd /srv", "│ # ⟨а U+0430⟩pple⟨CR⟩", "│ rm -rf build/⟨U+202E⟩ " + strings.Repeat("x", 75), "┆ " + strings.Repeat("x", 15),
+		"other input:", "{", `  "timeout": 5`, "}",
+	}, s.lines())
 }
 
 func TestScreenShowsWhatImitatesAsWhatItIs(t *testing.T) {

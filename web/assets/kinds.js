@@ -29,7 +29,7 @@ const stringsOf = node => node?.kind === "array" && node.items.length > 0 && nod
 
 // sameCommand reports whether arguments run what a command line says.
 function sameCommand(argv, command) {
-  const shell = argv.length === 3 && /^(?:\S*\/)?(?:ba|z|da|k)?sh$/.test(argv[0]) && /^-[a-z]*c$/.test(argv[1]);
+  const shell = argv.length === 3 && /^(?:\/(?:usr\/(?:local\/)?)?bin\/)?(?:ba|z|da|k)?sh$/.test(argv[0]) && /^-[a-z]*c$/.test(argv[1]);
   return quoted(argv) === command || argv.join(" ") === command && argv.every(word => plainWord.test(word)) || shell && argv[2] === command;
 }
 

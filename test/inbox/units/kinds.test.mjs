@@ -37,6 +37,7 @@ test("titles and rows", () => {
 test("an argument list is left out only where it runs the command that is shown", () => {
   assert.deepEqual(rest(about("x", { command: "npm test", argv: ["npm", "test"] })), []);
   assert.deepEqual(rest(about("x", { command: "a | b", argv: ["/bin/sh", "-c", "a | b"] })), []);
+  assert.deepEqual(rest(about("x", { command: "ls", argv: ["/tmp/bash", "-c", "ls"] })), ["argv"]);
   assert.deepEqual(rest(about("x", { command: "npm test", argv: ["npm", "publish"] })), ["argv"]);
   assert.deepEqual(rest(about("x", { command: "rm a b", argv: ["rm", "a b"] })), ["argv"]);
 });

@@ -1,0 +1,138 @@
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// member is a member of an input, with its value as sent.
+type member struct {
+	name  string
+	value api.JSON
+}
+
+// membersOf returns the members of an object in their order. It returns false for anything else, also for an object
+// with a name twice or with invalid Unicode: a face that shows one of its texts would hide another.
+func membersOf(input api.JSON) (list []member, ok bool) {
+	if value := jsontext.Value(input); value.Kind() != '{' || !value.IsValid(jsontext.AllowDuplicateNames(false)) {
+		return nil, false
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(input))
+	_, _ = decoder.ReadToken() // the input is valid
+	for decoder.PeekKind() != '}' {
+		name, _ := decoder.ReadToken()
+		one := member{name: name.String()}
+		value, _ := decoder.ReadValue()
+		one.value = api.JSON(slices.Clone(value))
+		list = append(list, one)
+	}
+	return list, true
+}
+
+// commandIn returns the command of an input as a shell reads it, and the other members. The names are the ones that
+// kinds.js of the page knows.
+func commandIn(list []member) (command string, rest []member, found bool) {
+	without := func(name string) []member {
+		return slices.DeleteFunc(slices.Clone(list), func(one member) bool { return one.name == name })
+	}
+	for _, name := range []string{"command", "cmd"} {
+		if command, found = textOf(list, name); found && command != "" {
+			rest = without(name)
+			if argv, is := argumentsOf(rest, "argv"); is && runs(argv, command) {
+				rest = slices.DeleteFunc(rest, func(one member) bool { return one.name == "argv" }) // the same command as a list
+			}
+			return command, rest, true
+		}
+	}
+	for _, name := range []string{"command", "cmd", "argv"} {
+		if argv, is := argumentsOf(list, name); is {
+			return QuoteLine(argv), without(name), true
+		}
+	}
+	return "", list, false // an empty command is shown as JSON
+}
+
+// textOf returns a member that is a string.
+func textOf(list []member, name string) (text string, found bool) {
+	for _, one := range list {
+		if one.name == name && jsontext.Value(one.value).Kind() == '"' {
+			return text, json.Unmarshal(one.value, &text) == nil
+		}
+	}
+	return "", false
+}
+
+// argumentsOf returns a member that is a list of strings, and not empty.
+func argumentsOf(list []member, name string) (argv []string, found bool) {
+	for _, one := range list {
+		var texts []*string
+		if one.name != name || json.Unmarshal(one.value, &texts) != nil || len(texts) == 0 || slices.Contains(texts, nil) {
+			continue
+		}
+		for _, text := range texts {
+			argv = append(argv, *text)
+		}
+		return argv, true
+	}
+	return nil, false
+}
+
+var shell = regexp.MustCompile(`^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|z|da|k)?sh$`)
+var runsText = regexp.MustCompile(`^-[a-z]*c$`)
+
+// runs reports whether arguments run what a command line says, by themselves or in a shell.
+func runs(argv []string, command string) bool {
+	return QuoteLine(argv) == command || len(argv) == 3 && shell.MatchString(argv[0]) && runsText.MatchString(argv[1]) && argv[2] == command
+}
+
+// plainName matches the names that a face may show as a label.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
+
+// ofInput returns the rows of an input: the agent's words about its call, its command and other texts of several lines as
+// they are, and the rest as JSON.
+func ofInput(input api.JSON) (said, rows []Row) {
+	list, _ := membersOf(input)
+	command, list, found := commandIn(list)
+	if found {
+		rows = append(rows, Row{Label: "command", Kind: Verbatim, Value: command, Deciding: true})
+	}
+	var rest []member
+	for _, one := range list {
+		text, isText := textOf(list, one.name)
+		long := strings.Contains(text, "\n")
+		switch {
+		case isText && !long && text != "" && (one.name == "description" || one.name == "reason"):
+			said = append(said, Row{Label: one.name, Kind: Said, Value: text, Deciding: true})
+		case long && plainName.MatchString(one.name):
+			rows = append(rows, Row{Label: "input." + one.name, Kind: Verbatim, Value: text, Deciding: true})
+		default:
+			rest = append(rest, one)
+		}
+	}
+	switch {
+	case len(said)+len(rows) == 0:
+		rows = []Row{{Label: "input", Kind: Body, Value: Indented(input), Deciding: true}}
+	case len(rest) > 0:
+		rows = append(rows, Row{Label: "other input", Kind: Body, Value: Indented(objectOf(rest)), Deciding: true})
+	}
+	return said, rows
+}
+
+func objectOf(list []member) api.JSON {
+	object := []byte{'{'}
+	for i, one := range list {
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object, _ = jsontext.AppendQuote(object, one.name) // it was read from JSON
+		object = append(append(object, ':'), one.value...)
+	}
+	return append(object, '}')
+}
