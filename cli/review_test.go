@@ -92,6 +92,44 @@ func TestAllowAllOnATerminal(t *testing.T) {
 	require.Zero(t, open())
 }
 
+// deny-all on a pseudo-terminal shows what it would deny and asks, and denies nothing that was raised meanwhile.
+func TestDenyAllOnATerminal(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, append(inMemory(t), "--listen", "127.0.0.1:0")...)
+	c, err := client.New(url, client.WithActor("ada"))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	ask := func(runID, command string) {
+		_, err := c.CreateRun(t.Context(), client.CreateRunParams{RunID: runID, Input: "x", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+			{ID: runID + "-ask", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"` + command + `"}`)},
+		}}})
+		require.NoError(t, err)
+	}
+	status := func(runID string) api.Status {
+		view, err := c.GetRun(t.Context(), runID)
+		require.NoError(t, err)
+		return view.Status
+	}
+	ask("one", `make\nmake install`)
+	at := begin(t, "", "approvals", "deny-all", "--server", url)
+	at.screen.until(t, "│ make install")
+	at.screen.until(t, "Deny 1 request in 1 session?")
+	at.say("n", "nothing was decided")
+	require.Error(t, at.program.Wait())
+	require.Equal(t, api.StatusWaitingForApproval, status("one"))
+
+	at = begin(t, "", "approvals", "deny-all", "--server", url)
+	at.screen.until(t, "Deny 1 request in 1 session?")
+	ask("two", "later")
+	at.say("y", "denied 1 approval in 1 session")
+	require.NoError(t, at.program.Wait())
+	require.NotEqual(t, api.StatusWaitingForApproval, status("one"))
+	require.Equal(t, api.StatusWaitingForApproval, status("two"))
+	at = begin(t, "", "approvals", "deny-all", "--yes", "--server", url)
+	at.screen.until(t, "denied 1 approval in 1 session")
+	require.NoError(t, at.program.Wait())
+}
+
 // review on a pseudo-terminal: what is typed before a request can be read decides nothing, what does not fit on the screen
 // is read to its end before it is allowed, and a request that somebody else decides meanwhile is reported.
 func TestReviewOnATerminal(t *testing.T) {

@@ -22,28 +22,25 @@ type decisionForAll struct {
 	Justification  string `placeholder:"TEXT" help:"Reason to record."`
 	DryRun         bool   `name:"dry-run" help:"Show what would be decided, without deciding."`
 	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes retries safe: the same key never acts twice. Each run gets its own key, KEY:RUN."`
+	Yes            bool   `short:"y" help:"Do not ask for confirmation."`
 }
 
-type approvalsAllowAll struct {
-	decisionForAll
-	Yes bool `short:"y" help:"Do not ask for confirmation."`
-}
+type approvalsAllowAll struct{ decisionForAll }
 
 // Run allows everything that it lists, and nothing raised later. The person sees the list
 // and confirms it first.
 func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) error {
-	asked := func(items []api.PendingApprovalView) error {
-		if len(items) == 0 || c.Yes {
-			return nil
-		}
-		sessions := map[string]bool{}
-		for i := range items {
-			sessions[items[i].SessionID] = true
-		}
-		question := fmt.Sprintf("Allow %s in %s? [y/N] ", console.Count(len(items), "request"), console.Count(len(sessions), "session"))
-		return agreed(terminal, listed(items), question, "nothing was decided", (*console.Prompter).Aimed)
+	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification}, "Allow", !c.Yes)
+}
+
+// confirmed asks whether to decide the listed requests.
+func confirmed(terminal *console.Console, verb string, items []api.PendingApprovalView) error {
+	sessions := map[string]bool{}
+	for i := range items {
+		sessions[items[i].SessionID] = true
 	}
-	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification}, asked)
+	question := fmt.Sprintf("%s %s in %s? [y/N] ", verb, console.Count(len(items), "request"), console.Count(len(sessions), "session"))
+	return agreed(terminal, listed(items), question, "nothing was decided", (*console.Prompter).Aimed)
 }
 
 // listed formats the requests completely, one below the other.
@@ -65,11 +62,12 @@ type approvalsDenyAll struct {
 	Reason string `placeholder:"TEXT" help:"Message to the agents that asked."`
 }
 
-// Run denies everything that is open at the moment.
+// Run denies everything that it lists. It asks at a terminal only: a script that denies does no harm without an answer.
 func (c *approvalsDenyAll) Run(ctx context.Context, terminal *console.Console) error {
+	asks := !c.Yes && console.IsTerminal(terminal.Stdin)
 	return c.decide(ctx, terminal, api.ApprovalResolution{
 		Behavior: api.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
-	}, func([]api.PendingApprovalView) error { return nil })
+	}, "Deny", asks)
 }
 
 // allResult is the JSON that allow-all and deny-all print.
@@ -93,7 +91,7 @@ type failedRun struct {
 
 // decide sends one batch per run, with the requests that the person has confirmed. Each
 // batch is atomic, and a failed batch does not affect the others.
-func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution, asked func([]api.PendingApprovalView) error) error {
+func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution, verb string, asks bool) error {
 	return c.Call(func(opened *client.Client) error {
 		open := approvalFilter{c.ofSession}
 		items, err := open.read(ctx, opened)
@@ -108,8 +106,10 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 			terminal.Say("nothing was decided; without --dry-run it would be %s", console.Count(len(items), "request"))
 			return open.table().print(terminal, c.JSON, items)
 		}
-		if err := asked(items); err != nil {
-			return err
+		if asks && len(items) > 0 {
+			if err := confirmed(terminal, verb, items); err != nil {
+				return err
+			}
 		}
 		result, err := c.decideRuns(ctx, opened, items, resolution)
 		if err != nil {
