@@ -120,6 +120,7 @@ func (f *flows) all(t *testing.T) {
 		{"LongHistory", f.longHistory},
 		{"SearchLong", f.searchLong},
 		{"Session", f.session},
+		{"Names", f.names},
 		{"Reads", f.reads},
 		{"Crowd", f.crowd},
 		{"Family", f.family},

@@ -17,6 +17,7 @@ import { withoutFolder } from "./kinds.js";
 import { titleOf } from "./headings.js";
 import { marked } from "./marks.js";
 import { Hints } from "./hints.js";
+import { ID } from "./ids.js";
 import { Looking } from "./looking.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
@@ -87,8 +88,6 @@ function Meta({ one }) {
   return html`<p class="meta"><span title=${one.agent}>${marked(nameOfAgent(one.agent))}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
     <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
 }
-
-const ID = ({ id, to }) => html`${to ? html`<a href=${to} title=${id}>${shortID(id)}</a>` : html`<code title=${id}>${shortID(id)}</code>`} <${Copy} text=${id} />`;
 
 function Details({ one }) {
   const { request } = one, [shown, show] = useState(false);

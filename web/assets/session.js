@@ -2,21 +2,22 @@
 
 import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { call, failureWords, get, isPassing, newKey, path, retryIn } from "./api.js";
-import { Confirm, Copy, Failure, useRead } from "./components.js";
+import { Confirm, Failure, useRead } from "./components.js";
 import { InputView } from "./content.js";
+import { describe } from "./kinds.js";
 import { conversation, readEvents } from "./conversation.js";
 import { encode, pretty, read, textOf } from "./exact.js";
-import { shortID } from "./groups.js";
+import { nameOfAgent, shortID } from "./groups.js";
+import { ID, nameOfSession, runAddress, SessionName, sessionAddress, useSessions } from "./ids.js";
 import { isMine, nowMs, promptOf } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
 import { askingSession, Time, whyOf } from "./row.js";
-import { moment, person, reasonOf, settledWords } from "./words.js";
+import { useClock } from "./ticks.js";
+import { moment, person, reasonOf, roughly, settledWords } from "./words.js";
 
 const shownAtOnce = 200; // events
 const mostFollowed = 2000; // the oldest leave the page when others come
-const runLink = id => html`<a href=${"/runs/" + encodeURIComponent(id)} title=${id}><code>${shortID(id)}</code></a>`;
-const sessionLink = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}>${marked(shortID(id))}</a>`;
 const words = status => status.replaceAll("_", " ");
 
 function Facts({ facts }) {
@@ -86,22 +87,31 @@ function Conversation({ id, last, runs }) {
     ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
 }
 
+const Task = ({ text }) => text && html`<blockquote class="task" aria-label="Input of the run">${marked(text)}</blockquote>`;
+
+// TaskOf shows the input of a run that is not among the newest ones.
+function TaskOf({ id }) {
+  const { data } = useRead(path("runs", id));
+  return html`<${Task} text=${data?.request?.text_preview} />`;
+}
+
 export function Session({ id }) {
   const { data, error } = useRead(path("sessions", id), 5000);
   const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
   const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
   const [detailed, detail] = useState(false);
-  const list = runs.data ?? [], current = data?.active_run?.run_id ?? data?.queued_run_ids[0], shown = list.find(run => run.run_id === current) ?? list.at(-1), input = shown?.request?.text_preview;
-  return html`<h1>${marked(data?.label || data?.origin?.project || shortID(id))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· ${marked(data.agent_id)}</span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${data.parent_session_id && html`<span>· below ${sessionLink(data.parent_session_id)}</span>`}
+  const parent = data?.parent_session_id, names = useSessions(parent ? [parent] : []);
+  const list = runs.data ?? [], current = data?.active_run?.run_id ?? data?.queued_run_ids[0], shown = current ? list.find(run => run.run_id === current) : list.at(-1);
+  return html`<h1>${marked(nameOfSession(id, data))}</h1><${Failure} error=${error} />${data && html`
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· <span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span></span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>· below <${SessionName} id=${parent} about=${names.get(parent)} /></span>`}
       ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
-    ${input && html`<blockquote class="task" aria-label="Input of the run">${marked(input)}</blockquote>`}
+    ${shown ? html`<${Task} text=${shown.request?.text_preview} />` : current && runs.data && html`<${TaskOf} key=${current} id=${current} />`}
     <${Waiting} id=${id} />
     <${Conversation} key=${id} id=${id} last=${Number(data.last_event_id)} runs=${list} />
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <p class="more-line"><button type="button" class="link" aria-expanded=${String(detailed)} onClick=${() => detail(!detailed)}>Details</button><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
-    ${detailed && html`<${Facts} facts=${[["Session", html`<code>${marked(id)}</code> <${Copy} text=${id} />`], ["Active run", data.active_run && runLink(data.active_run.run_id)],
-      ["Runs", list.length > 0 && list.map(one => html`<div>${runLink(one.run_id)} ${words(one.status)}, ${moment(one.submitted_at_ms, nowMs())}</div>`)]]} />`}`}`;
+    ${detailed && html`<${Facts} facts=${[["Session", html`<${ID} id=${id} />`], ["Active run", data.active_run && html`<${ID} id=${data.active_run.run_id} to=${runAddress(data.active_run.run_id)} />`],
+      ["Runs", list.length > 0 && list.map(one => html`<div>${words(one.status)}, ${moment(one.submitted_at_ms, nowMs())} <${ID} id=${one.run_id} to=${runAddress(one.run_id)} /></div>`)]]} />`}`}`;
 }
 
 const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looking" };
@@ -124,11 +134,17 @@ function Timeline({ address }) {
   return html`<h2>Timeline</h2><${Failure} error=${error} />${data && html`<ol class="timeline">${data.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
 }
 
+const titleOfWaiting = one => one.tool_name ? describe(one).title : one.questions?.[0]?.header || "Question";
+
 export function Run({ id }) {
   const { data, error, reload } = useRead(path("runs", id), 5000);
-  const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(one.tool_name ?? one.questions?.[0]?.header ?? "Question")}</a> `);
-  return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
-    <${Facts} facts=${[["Status", words(data.status)], ["Session", html`<a href=${"/sessions/" + encodeURIComponent(data.session_id)}><code>${marked(data.session_id)}</code></a>`], ["Agent", data.agent_id], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease?.worker_id], ["Waiting for", waiting], ["Error", data.error && marked(data.error)]]} />
+  const sessions = useSessions(data ? [data.session_id] : []), about = sessions.get(data?.session_id);
+  const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
+  const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : "");
+  return html`<h1>Run of ${marked(data ? nameOfAgent(data.agent_id) : shortID(id))}</h1><${Failure} error=${error} />${data && html`
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${SessionName} id=${data.session_id} about=${about} /></span><time title=${moment(data.submitted_at_ms, nowMs())}>· ${asked}</time></p>
+    <${Facts} facts=${[["Waiting for", waiting], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease && marked(data.lease.worker_id)], ["Error", data.error && marked(data.error)],
+      ["Run", html`<${ID} id=${id} />`], ["Session", html`<${ID} id=${data.session_id} to=${sessionAddress(data.session_id)} />`]]} />
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}
     ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
     ${!data.finished_at_ms && html`<${Confirm} label="Cancel run" question="This ends the run and everything it waits for." does=${() => call("POST", path("runs", id, "cancel"), {}, { "Idempotency-Key": newKey() }).then(reload)} />`}

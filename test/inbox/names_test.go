@@ -1,0 +1,59 @@
+//go:build unix
+
+package inbox
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// names reads the pages of a run and of workers: they lead with what people know, and ids stand small next to it. The
+// session has an active run and more queued ones than a page of the service.
+func (f *flows) names(t *testing.T) {
+	const session, agent = "0b54e4c2-7d6e-4f6b-9a51-1f2f3c4d5e6f", "coder"
+	about := &api.SessionAbout{Label: "Nightly build", Origin: &api.SessionOrigin{Project: "shop"}}
+	suspension := one(approval("bash", `{"command":"make nightly"}`))
+	first, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: agent, Input: "The one that runs.", Suspend: &suspension, Session: about})
+	require.NoError(t, err)
+	for range 100 {
+		_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Input: "One that is queued."})
+		require.NoError(t, err)
+	}
+	p := f.open(t, "/sessions/"+session)
+	p.until("the input of the active run", func() bool {
+		return p.read(`document.querySelector(".task")?.textContent ?? ""`) == "The one that runs."
+	})
+
+	whole := func() string { return p.read(`/[\w-]{27,}/.exec(document.querySelector("main").innerText)?.[0] ?? ""`) }
+	p.load("/runs/" + first.RunID)
+	p.find("heading", "Run of coder")
+	p.find("link", "Nightly build")
+	p.find("link", "Run a command")
+	require.Len(t, p.all(nil, "button", "Copy"), 2, "of the run and of its session")
+	require.Empty(t, whole(), "an id that says nothing")
+	f.shoot(t, p, "run")
+
+	_, err = f.client.ResolveRunApprovals(t.Context(), first.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: first.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}}})
+	require.NoError(t, err)
+	_, err = f.client.ClaimRun(t.Context(), first.RunID, api.ClaimOptions{WorkerID: "w-1"})
+	require.NoError(t, err)
+	p.load("/workers")
+	p.until("the lease and its session", func() bool {
+		return strings.Contains(p.shown(), "coder") && strings.Contains(p.shown(), "w-1") && strings.Contains(p.shown(), "Nightly build")
+	})
+	require.Empty(t, whole())
+	f.shoot(t, p, "workers")
+	p.load("/effects")
+	p.until("effects", func() bool {
+		return strings.Contains(p.shown(), "Attempts") || strings.Contains(p.shown(), "No pending deliveries.")
+	})
+	require.Empty(t, whole())
+	f.shoot(t, p, "effects")
+	_, err = f.client.EndSession(t.Context(), session, "")
+	require.NoError(t, err)
+}
