@@ -136,6 +136,21 @@ func TestWatchOnATerminal(t *testing.T) {
 	edited, err := c.AwaitRun(t.Context(), "three", client.UntilDecided, patience)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"command":"make four"}`, string(edited.Resume.Approvals[0].Resolution.UpdatedInput))
+
+	// A question takes the terminal for an answer in the person's own words.
+	_, err = c.CreateRun(t.Context(), client.CreateRunParams{RunID: "five", Input: "x", Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{
+		{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "where", Header: "h", Question: "Where to?"}}},
+	}}})
+	require.NoError(t, err)
+	screen.until(t, "Where to?")
+	press("j")
+	screen.until(t, ">")
+	press("a")
+	screen.until(t, "answer: ")
+	press("to staging\r")
+	answered, err := c.AwaitRun(t.Context(), "five", client.UntilDecided, patience)
+	require.NoError(t, err)
+	require.Equal(t, "to staging", answered.Resume.Questions[0].Resolution.Answers[0].FreeformAnswer)
 	press("q")
 	require.NoError(t, program.Wait())
 }

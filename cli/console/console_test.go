@@ -108,6 +108,7 @@ func TestChoose(t *testing.T) {
 		{ID: "2", Label: "Two, or more"}, {ID: "b", Label: "Bee"}, {ID: "c", Label: "2"},
 	}}
 	multi := &api.UserQuestion{MultiSelect: true, Options: single.Options}
+	twins := &api.UserQuestion{Options: []api.QuestionOption{{ID: "old", Label: "Server"}, {ID: "new", Label: "Server"}, {ID: "x", Label: "server"}, {ID: "y", Label: "3"}, {ID: "z", Label: "3"}}}
 	for _, test := range []struct {
 		question *api.UserQuestion
 		line     string
@@ -126,11 +127,34 @@ func TestChoose(t *testing.T) {
 		{single, "0", nil, true},
 		{multi, "b, 3", []string{"b", "c"}, false},
 		{multi, "b, nothing", nil, true},
+		{twins, "Server", nil, true},
+		{twins, "SERVER", nil, true},
+		{twins, "server", []string{"x"}, false},
+		{twins, "new", []string{"new"}, false},
+		{twins, "2", []string{"new"}, false},
+		{twins, "3", nil, true},
 	} {
 		got, problem := choose(test.question, test.line)
 		require.Equal(t, test.problem, problem != "", "%s: %s", test.line, problem)
 		require.Equal(t, test.want, got, test.line)
 	}
+}
+
+func TestAnIDThatSaysNothingIsShortened(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"0b54e4c2-7d6e-4f6b-9a51-1f2f3c4d5e6f": "…3c4d5e6f", "session_06gzyzn8ass2s49za16v8fgyq4": "…6v8fgyq4",
+		"release-2026-11-28-of-the-web-shop": "release-2026-11-28-of-the-web-shop", "abcdefghijklmnopqrstuvwxyz": "abcdefghijklmnopqrstuvwxyz", "nightly": "nightly",
+	} {
+		require.Equal(t, want, NameOfID(id))
+	}
+}
+
+func TestANameOfTwoOptionsIsRefused(t *testing.T) {
+	t.Parallel()
+	question := &api.UserQuestion{Options: []api.QuestionOption{{ID: "old", Label: "Server"}, {ID: "new", Label: "Server"}}}
+	require.Equal(t, `"server" names 2 options: choose by id, old or new`, NoOption(question, "server"))
+	require.Equal(t, `"client" is none of the options`, NoOption(question, "client"))
 }
 
 func TestExplainTellsWhatWasDecided(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -275,7 +274,7 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 	case several:
 		return nil, "the labels can be read in several ways: choose by number"
 	case unknown != "":
-		return nil, fmt.Sprintf("%q is none of the options", unknown)
+		return nil, NoOption(question, unknown)
 	}
 	if len(optionIDs) > 1 && !question.MultiSelect {
 		return nil, "only one option may be chosen"
@@ -318,24 +317,6 @@ func optionsOf(question *api.UserQuestion, line string) (optionIDs []string, unk
 
 // maxLabelItems bounds the commas in a label within a list.
 const maxLabelItems = 32
-
-// OptionOf finds an option by its id, its label, or its position. An id wins over a
-// position.
-func OptionOf(question *api.UserQuestion, name string) (id string, found bool) {
-	for _, same := range []func(api.QuestionOption) bool{
-		func(o api.QuestionOption) bool { return o.ID == name },
-		func(o api.QuestionOption) bool { return strings.EqualFold(o.ID, name) },
-		func(o api.QuestionOption) bool { return strings.EqualFold(o.Label, name) },
-	} {
-		if i := slices.IndexFunc(question.Options, same); i >= 0 {
-			return question.Options[i].ID, true
-		}
-	}
-	if place, err := strconv.Atoi(name); err == nil && place >= 1 && place <= len(question.Options) {
-		return question.Options[place-1].ID, true
-	}
-	return "", false
-}
 
 // value asks for a value of a schema. The service validates it.
 func (p *Prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {

@@ -257,7 +257,7 @@ func (c *questionsAnswer) oneAnswer(request *api.UserQuestionRequest) (api.UserQ
 	for _, name := range c.Option {
 		id, found := console.OptionOf(question, name)
 		if !found {
-			return answer, console.Usage("no option %q; choose from: %s", name, choicesOf(request))
+			return answer, console.Usage("%s; choose from: %s", console.NoOption(question, name), choicesOf(request))
 		}
 		answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, id)
 	}

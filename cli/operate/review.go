@@ -101,7 +101,7 @@ func whereAsked(about *api.SessionAbout, sessionID, parentSessionID string) stri
 	if about != nil && (about.Label != "" || about.Origin != nil) {
 		return strings.Trim(about.Label+" · "+whereOf(about.Origin), " ·")
 	}
-	return console.SessionName(sessionID, parentSessionID)
+	return console.SessionName(console.NameOfID(sessionID), console.NameOfID(parentSessionID))
 }
 
 const reviewHelp = "a allow · d deny, with a reason · e edit the input and allow it · s skip · i show the ids and all members · q quit"
@@ -116,7 +116,7 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 	request, now := approvalOf(view), r.terminal.Now()
 	name := nameOf(request.ToolName + ": " + prompt.CommandOf(request.Input))
 	fields := console.FieldsOf(prompt.ForDeciding(prompt.OfApproval(&request)), now)
-	fields = slices.Insert(fields, 1, []console.Field{{"agent", view.AgentID}, {"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)}}...)
+	fields = slices.Insert(fields, 1, []console.Field{{"agent", console.NameOfID(view.AgentID)}, {"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)}}...)
 	fields = append(fields, []console.Field{
 		{"you may not allow it", excludedText(view)},
 		{"looking", lookers(view.Acknowledgement, now)},
@@ -248,7 +248,7 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 	if view, err := r.current(ctx, request.Handle, prompt.QuestionText(request)); view == nil {
 		return false, err
 	}
-	fields := []console.Field{{"agent", item.AgentID}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}}
+	fields := []console.Field{{"agent", console.NameOfID(item.AgentID)}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}}
 	if err := r.terminal.Describe(append(fields, console.FieldsOf(prompt.ForDeciding(prompt.OfQuestion(request)), now)...)); err != nil {
 		return false, err
 	}

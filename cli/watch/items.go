@@ -65,14 +65,14 @@ type asker struct {
 
 // where names the session for people; a child session by its parent as well.
 func (a *asker) where() string {
-	name := a.sessionID
+	name := console.NameOfID(a.sessionID)
 	if about := a.session; about != nil {
 		name = cmp.Or(about.Label, name)
 		if about.Label == "" && about.Origin != nil {
 			name = cmp.Or(about.Origin.Project, about.Origin.Directory, name)
 		}
 	}
-	return console.SessionName(name, a.parentSessionID)
+	return console.SessionName(name, console.NameOfID(a.parentSessionID))
 }
 
 func ofApproval(from asker, request api.ApprovalRequest) item {
@@ -84,11 +84,11 @@ func ofQuestion(from asker, request api.UserQuestionRequest) item {
 }
 
 func (a *asker) item(one item, texts ...string) item {
-	one.sessionID, one.runID, one.agent, one.where = a.sessionID, a.runID, a.agentID, a.where()
+	one.sessionID, one.runID, one.agent, one.where = a.sessionID, a.runID, console.NameOfID(a.agentID), a.where()
 	for _, row := range one.rows() {
 		texts = append(texts, row.Value)
 	}
-	one.text = strings.Join(append(texts, one.about(), one.agent, one.where, a.sessionID), "\n")
+	one.text = strings.Join(append(texts, one.about(), a.agentID, one.where, a.sessionID), "\n")
 	return one
 }
 

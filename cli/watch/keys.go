@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -27,7 +26,7 @@ const (
 var allKeys = []string{
 	"j, k, up, down   next and previous request",
 	"g, G             first and last request",
-	"a                allow, once all of it was on the screen",
+	"a                allow, once all of it was on the screen; answer a question",
 	"d                deny; decline a question",
 	"e                edit the input, and allow it",
 	"r                allow and write a rule: what, and for how long; it also allows",
@@ -130,30 +129,6 @@ func (s *screen) search(key string) {
 	}
 }
 
-// optionsOf returns the options of a question that one of them answers.
-func optionsOf(one *item) []api.QuestionOption {
-	if one.question == nil || len(one.question.Questions) != 1 || one.question.Questions[0].MultiSelect {
-		return nil
-	}
-	return one.question.Questions[0].Options
-}
-
-// pick chooses an option; enter answers with it.
-func (s *screen) pick(one *item, at int) {
-	options := optionsOf(one)
-	if at >= len(options) {
-		s.note = s.elsewhere(one)
-		return
-	}
-	s.picked = &options[at]
-	s.note = console.Printable("enter answers: "+options[at].Label, false)
-}
-
-// elsewhere says how to answer a question that takes more than an option.
-func (s *screen) elsewhere(one *item) string {
-	return "answer it with: " + console.Program() + " questions answer " + one.handle() + " --interactive"
-}
-
 // held reports whether the screen has just selected another request by itself. A key that is held down
 // repeats, and each repetition starts the pause again.
 func (s *screen) held() bool {
@@ -164,25 +139,6 @@ func (s *screen) held() bool {
 	return true
 }
 
-// answer sends the option that was picked.
-func (s *screen) answer() tea.Cmd {
-	one, picked := s.current(), s.picked
-	if s.picked = nil; one == nil || s.held() {
-		return nil
-	}
-	return s.resolve(one, "answered", api.UserQuestionResolution{RequestID: one.requestID, Answers: []api.UserQuestionAnswer{
-		{QuestionID: one.question.Questions[0].ID, SelectedOptionIDs: []string{picked.ID}},
-	}})
-}
-
-// resolve sends the answer to a question.
-func (s *screen) resolve(one *item, what string, resolution api.UserQuestionResolution) tea.Cmd {
-	return s.send(one, what, func() error {
-		_, err := s.client.AnswerRunQuestion(s.ctx, one.runID, client.AnswerQuestionParams{Resolution: resolution})
-		return err
-	})
-}
-
 // allowable returns the selected approval if it can be allowed now. Otherwise the note says why not.
 func (s *screen) allowable() *item {
 	one := s.current()
@@ -190,10 +146,8 @@ func (s *screen) allowable() *item {
 	case one == nil:
 		s.note = chooseFirst
 	case s.held():
-	case one.approval == nil && len(optionsOf(one)) > 0:
-		s.note = "choose an option by its number, then enter; d declines"
 	case one.approval == nil:
-		s.note = s.elsewhere(one)
+		s.note = howToAnswer(one)
 	case s.read[one.key()] < len(s.lines()):
 		s.whole, s.note = true, "read it to the end to allow it: space or pgdown reads on"
 	default:
@@ -206,6 +160,12 @@ func (s *screen) allow() tea.Cmd {
 	if len(s.marked) > 0 {
 		s.askSeveral(api.BehaviorAllow)
 		return nil
+	}
+	if one := s.current(); one != nil && one.question != nil {
+		if s.held() {
+			return nil
+		}
+		return s.write(one)
 	}
 	if one := s.allowable(); one != nil {
 		return s.sendDecision(one, "allowed", api.ApprovalResolution{Behavior: api.BehaviorAllow})

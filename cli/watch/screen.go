@@ -48,6 +48,8 @@ type screen struct {
 	sheet *sheet
 	// editInput opens an input in the person's editor.
 	editInput func(context.Context, api.JSON) (api.JSON, error)
+	// askAnswer asks for the answers to a question at the terminal.
+	askAnswer func(*api.UserQuestionRequest) (api.UserQuestionResolution, error)
 	// picked is the option that enter answers with.
 	picked             *api.QuestionOption
 	searching, helping bool
@@ -112,6 +114,8 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case edited:
 		return s, s.allowEdited(message)
+	case answered:
+		return s, s.sendAnswer(message)
 	case explained:
 		s.takeChoices(message)
 	case tea.KeyPressMsg:

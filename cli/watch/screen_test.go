@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -230,20 +231,27 @@ func TestThePlaceIsKeptAfterADecision(t *testing.T) {
 func TestAQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := screenOf()
-	options := []api.QuestionOption{{ID: "s", Label: "Staging"}, {ID: "p", Label: "Production", Description: "Live"}}
+	options := []api.QuestionOption{{ID: "s", Label: "Staging"}, {ID: "p", Label: "Production", Description: "Live"}, {ID: "old", Label: "Server"}, {ID: "new", Label: "Server"}}
 	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingQuestions: []api.PendingQuestionView{
 		{SessionID: "s", AgentID: "deployer", RunID: "r", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q", Questions: []api.UserQuestion{{ID: "db", Question: "Which database?", Options: options}}}},
 		{SessionID: "s", RunID: "r2", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q2", Questions: []api.UserQuestion{{ID: "why", Question: "Why?"}}}},
 	}}})
 	s.press("j")
 	require.Contains(t, s.text(), "2  Production — Live")
-	require.Nil(t, s.press("a"), "a question is not allowed")
+	require.Contains(t, s.text(), "4  Server (new)")
+	require.Nil(t, s.press("a"), "it takes one of its options")
 	require.Nil(t, s.press("9"))
 	require.Nil(t, s.press("2"))
-	require.Contains(t, s.text(), "enter answers: Production")
+	require.Contains(t, s.text(), "enter answers: Production — Live")
 	s.press("j")
 	require.Nil(t, s.press("enter"), "another request is selected")
-	require.Contains(t, s.elsewhere(s.current()), "questions answer h-q2 --interactive")
+	require.Nil(t, s.press("1"))
+	require.Contains(t, s.text(), "a answers; d declines")
+	require.NotNil(t, s.press("a"))
+	_, command := s.Update(answered{one: s.current(), resolution: api.UserQuestionResolution{RequestID: "q"}})
+	require.NotNil(t, command)
+	_, command = s.Update(answered{one: s.current(), err: console.ErrNoMoreInput})
+	require.Nil(t, command, "nothing is sent without an answer")
 	s.press("k")
 	require.Nil(t, s.press("2"))
 	require.NotNil(t, s.press("enter"))

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/prompt"
 )
@@ -131,18 +132,31 @@ func (s *screen) lines() []string {
 	}
 	if one.question != nil {
 		add(prompt.QuestionText(one.question), true)
-		for i, option := range optionsOf(one) {
-			about := option.Label
-			if option.Description != "" {
-				about += " — " + option.Description
-			}
-			add(fmt.Sprintf("%d  %s", i+1, about), false)
+		options := choices(one)
+		for i := range options {
+			add(fmt.Sprintf("%d  %s", i+1, toldApart(options, i)), false)
 		}
 	}
 	for _, line := range prompt.Lines(one.rows(), console.Printable) {
 		lines = append(lines, console.Wrap(line, max(s.width-1, 10))...)
 	}
 	return lines
+}
+
+// toldApart is an option in words, with its id if others have the same words.
+func toldApart(options []api.QuestionOption, at int) string {
+	words := func(option api.QuestionOption) string {
+		if option.Description == "" {
+			return option.Label
+		}
+		return option.Label + " — " + option.Description
+	}
+	text := words(options[at])
+	same := func(other api.QuestionOption) bool { return other.ID != options[at].ID && words(other) == text }
+	if slices.ContainsFunc(options, same) {
+		return text + " (" + options[at].ID + ")"
+	}
+	return text
 }
 
 // detailLines is the maximum number of lines below the list; page is the number of lines
