@@ -14,11 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/visible"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -50,15 +49,17 @@ type content struct {
 
 // review is a whole request with its form.
 type review struct {
-	Agent, Reason, Description string
-	Hints                      []api.Hint
-	Code                       string
+	Agent string
+	Lines []prompt.Row // the agent's words, and what else is one line
+	Hints []api.Hint
+	Code  string
 	// Digest is set for an approval, Question for a question that the page can ask.
-	Input, Digest string
-	Question      string
-	Choice        string // the type of the options' fields
-	Options       []api.QuestionOption
-	Freeform      bool
+	Digest   string
+	Parts    []prompt.Row // of the input
+	Question string
+	Choice   string // the type of the options' fields
+	Options  []api.QuestionOption
+	Freeform bool
 }
 
 // newPages parses the template, which is embedded.
@@ -133,8 +134,17 @@ func (p *pages) review(w http.ResponseWriter, status int, link *notify.Link, cod
 	shown.Review = of
 	if link.Request.Kind == model.KindApproval {
 		approval := link.Request.Approval()
-		of.Reason, of.Description, of.Hints = visible.Escape(approval.Reason), visible.Escape(approval.Description), escaped(approval.Hints)
-		of.Input, of.Digest = readable(approval.Input), approval.InputDigest
+		of.Hints, of.Digest = escaped(approval.Hints), approval.InputDigest
+		for _, row := range prompt.ForDeciding(prompt.OfApproval(&approval)) {
+			row.Label, row.Value = strings.ToUpper(row.Label[:1])+row.Label[1:], visible.Escape(row.Value)
+			switch row.Kind {
+			case prompt.Text, prompt.Said:
+				of.Lines = append(of.Lines, row)
+			case prompt.Body, prompt.Verbatim:
+				of.Parts = append(of.Parts, row)
+			case prompt.Title, prompt.Time, prompt.List: // every page of the link has them, or Hints
+			}
+		}
 	} else {
 		question := link.Request.Question()
 		of.Hints = escaped(question.Hints)
@@ -157,15 +167,6 @@ func escaped(hints []api.Hint) []api.Hint {
 		hints[i].Text = visible.Escape(hints[i].Text)
 	}
 	return hints
-}
-
-// readable returns a value in lines, with hidden and imitating characters escaped.
-func readable(input api.JSON) string {
-	text := jsontext.Value(slices.Clone(input))
-	if err := text.Indent(jsontext.WithIndent("  ")); err != nil {
-		text = jsontext.Value(input) // it was valid when it was stored
-	}
-	return visible.Escape(string(text))
 }
 
 // done says what was recorded.

@@ -1,0 +1,33 @@
+package links
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// A command is read as the lines that will run, apart from the rest of the input, and nothing in it is hidden.
+func TestTheInputIsReadAsLines(t *testing.T) {
+	t.Parallel()
+	body := `{"id":"a","tool_name":"bash","reason":"because","input":{"command":"cd /srv\n\trm -rf build\u202e # </pre>","description":"Clean","timeout":5}}`
+	link := &notify.Link{Request: &model.Request{Kind: model.KindApproval, Body: api.JSON(body)}, Run: &model.Run{AgentID: "coder"}}
+	reply := httptest.NewRecorder()
+	newPages().review(reply, 200, link, "1234", "")
+	page := reply.Body.String()
+	require.Contains(t, page, `aria-label="Command">cd /srv`+"\n\t"+`rm -rf build\u202e # &lt;/pre&gt;</pre>`)
+	require.Contains(t, page, `aria-label="Other input">{`+"\n  &#34;timeout&#34;: 5\n}</pre>")
+	require.Equal(t, []string{"Agent", "Action", "Reason", "Description"}, labelsOf(page))
+}
+
+func labelsOf(page string) (labels []string) {
+	for _, found := range regexp.MustCompile(`<dt>(.*?)</dt>`).FindAllStringSubmatch(page, -1) {
+		labels = append(labels, found[1])
+	}
+	return labels
+}
