@@ -43,6 +43,7 @@ func (f *flows) several(t *testing.T) {
 	dialog := p.find("dialog", "Allow selected")
 	will := dialog.find("list", "Will be allowed")
 	require.Regexp(t, `(?s)make step-2.*make step-1.*make step-0`, will.text(), "the longest first")
+	require.Contains(t, dialog.text(), "Run a command ×3")
 	require.Contains(t, dialog.find("list", "Left out").text(), "make step-4")
 	require.Contains(t, dialog.find("list", "Left out").text(), "not read")
 	f.shoot(t, p, "several")
@@ -76,5 +77,26 @@ func (f *flows) several(t *testing.T) {
 	for _, tool := range []string{"step-3", "late"} {
 		p.prompt(tool).find("button", "Allow").click()
 		p.prompt(tool).status("Allowed by you")
+	}
+
+	// All that the filter shows are selected at once.
+	var every []*client.CreatedRun
+	for n := range 3 {
+		session := one(approval("every-"+strconv.Itoa(n), `{"command":"make every"}`))
+		session.Approvals[0].Reason = "sweep " + strconv.Itoa(n)
+		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "every-" + strconv.Itoa(n), Input: "go", Suspend: &session})
+		require.NoError(t, err)
+		every = append(every, run)
+	}
+	p.load("/?q=sweep")
+	p.row("every-2")
+	p.find("checkbox", "Select every-0 in every-0").click()
+	p.find("button", "Select all 3 that match").click()
+	p.find("button", "Deny selected (3)").click()
+	require.Empty(t, p.all(nil, "button", "Select all 3 that match"))
+	p.find("button", "Deny selected (3)").click()
+	for _, run := range every {
+		p.until("it is denied", func() bool { return f.decision(t, run) != nil })
+		require.Equal(t, api.OutcomeDenied, f.decision(t, run).Outcome)
 	}
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef } from "./vendor/htm-preact-st
 import { canDecide } from "./approval.js";
 import { decide } from "./decide.js";
 import { decided, focusedByPage, opens, shifted, shiftedAll, steady } from "./guard.js";
-import { about, shortID } from "./groups.js";
+import { about, nameOfAgent, shortID } from "./groups.js";
 import { Icon } from "./icons.js";
 import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
@@ -23,7 +23,7 @@ const riskiest = (a, b) => risk(b) - risk(a) || length(b) - length(a);
 export function Call({ one, why, call }) {
   const { row, folder } = about(one), outcome = !call && outcomeOf(one);
   return html`<li class=${one.resolution ? "settled" : ""}><${Icon} name=${row.icon} /><div><span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
-    <small>${marked([one.request.tool_name, ...(call ? [] : [one.agent, folder ? `in ${folder.text}` : shortID(one.session)]), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
+    <small>${marked([one.request.tool_name, ...(call ? [] : [nameOfAgent(one.agent), folder ? `in ${folder.text}` : shortID(one.session)]), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
 }
 
 // whyNot says why a call that was selected is left out, "" for one that will be allowed.
@@ -56,9 +56,10 @@ export function AllowSeveral({ asked, close }) {
     dialog.current.close();
     void decide(list, { behavior: "allow" });
   };
+  const kinds = [...Map.groupBy(list, one => about(one).title)].map(([title, of]) => of.length > 1 ? `${title} ×${of.length}` : title).join(" · ");
   const calls = n => `${n} ${n === 1 ? "call" : "calls"}`;
   return html`<dialog class="sheet several" aria-label="Allow selected" tabindex="-1" ref=${dialog} onClose=${close}>
-    <h2>Allow ${calls(list.length)}</h2>
+    <h2>Allow ${calls(list.length)}</h2>${list.length > 0 && html`<p class="quiet">${marked(kinds)}</p>`}
     ${list.length > 0 && html`<ul aria-label="Will be allowed">${list.map(one => html`<${Call} key=${one.handle} one=${one} />`)}</ul>`}
     ${left.length > 0 && html`<h3>Left out</h3><ul aria-label="Left out">${left.slice(0, mostLeftOut).map(({ one, why }) => html`<${Call} key=${one.handle} one=${one} why=${why} />`)}
       ${left.length > mostLeftOut && html`<li>and ${(left.length - mostLeftOut).toLocaleString("en")} more</li>`}</ul>`}

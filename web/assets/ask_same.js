@@ -5,7 +5,7 @@ import { Call, mostLeftOut, unreadWords, whyNot } from "./allow_several.js";
 import { back, canDecide } from "./approval.js";
 import { decide } from "./decide.js";
 import { act, decided, focusedByPage, opens, ownSince, shifted, shiftedAll, steady } from "./guard.js";
-import { about } from "./groups.js";
+import { about, nameOfAgent } from "./groups.js";
 import { changed } from "./inbox.js";
 import { marked, plain } from "./marks.js";
 import { outcomeOf } from "./row.js";
@@ -31,7 +31,7 @@ const whyLeftOut = (why, one, first) => why !== "not read" || one === first ? wh
 function Session({ one, chosen, choose }) {
   const { folder } = about(one);
   return html`<li><label class="choice"><input type="checkbox" aria-label=${plain(sessionName(one))} checked=${chosen} onChange=${event => choose(event.target.checked)} />
-    <span>${marked(sessionName(one))}<small>${marked([one.agent, folder && `in ${folder.text}`].filter(Boolean).join(" "))}</small></span></label></li>`;
+    <span>${marked(sessionName(one))}<small>${marked([nameOfAgent(one.agent), folder && `in ${folder.text}`].filter(Boolean).join(" "))}</small></span></label></li>`;
 }
 
 export function AskSame({ one: asker }) {

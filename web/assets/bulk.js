@@ -7,6 +7,7 @@ import { useFocus } from "./components.js";
 import { decide } from "./decide.js";
 import { decided, ownSince, shifted, shiftedAll, steady } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
+import { matching, selectAll } from "./row.js";
 import { isSeen } from "./seen.js";
 import { Undo } from "./undo.js";
 
@@ -40,12 +41,13 @@ function Bar({ chosen, denying, setDenying, ask }) {
     if (chosen.length === 1) send(event, { behavior: "allow" }, chosen.filter(isSeen));
     else if (steady("bulk", event)) ask(chosen.map(one => ({ one, digest: one.digest })));
   };
-  const [first] = chosen;
+  const [first] = chosen, all = matching();
   return html`<div class="bulk" role="group" aria-label="Selected">${first.sending ? html`<span role="status">${first.sending}</span><${Undo} one=${first} handle="bulk" />` : denying
     ? html`<${Reason} count=${chosen.length} send=${deny} close=${() => setDenying(false)} />`
     : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "") || unread === chosen.length} onClick=${allow}>Allow selected (${chosen.length - unread})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
+      ${all.some(one => !inbox.selected.has(one.handle)) && html`<button class="quiet" onClick=${selectAll}>Select all ${all.length} that match</button>`}
       ${barred > 0 && html`<span role="status">${barred} of these are your own requests. Someone else has to allow them.</span>`}
       ${unread > 0 && html`<span role="status">${unreadWords(unread)}</span>`}`}</div>`;
 }

@@ -7,11 +7,14 @@ import { wordOf, worst } from "./hints.js";
 export const headingHeight = 28;
 export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "Same call"], ["none", "None"]];
 
-// shortID shortens an id that says nothing.
-export const shortID = id => id.length > 12 ? id.slice(0, 8) + "…" : id;
+// madeUp matches ids that a program has made up. handle.go of the terminal has the same.
+const madeUp = /^(?:\w+[_-])?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=(?:\D*\d){4})[0-9a-z]{24,})$/i;
+const digest = /^sha256:/;
+
+// shortID shortens an id that says nothing. What a program has made up begins with the time: its end tells it apart.
+export const shortID = id => id.length <= 12 ? id : madeUp.test(id) ? "…" + id.slice(-8) : id.replace(digest, "").slice(0, 8) + "…";
 
 // nameOfAgent shortens the id of an agent that a program has made up: it says nothing as a name.
-const madeUp = /^(?:\w+_)?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=(?:\D*\d){4})[0-9a-z]{24,})$/i;
 export const nameOfAgent = id => madeUp.test(id) ? shortID(id) : id;
 
 // A label or an origin is what the agent's side says: it is shown as text, with its marks.

@@ -5,7 +5,7 @@ import { allDecisions, columns, columnsOf, useDecisions } from "./decisions.js";
 import { Failure } from "./components.js";
 import { csv, download } from "./csv.js";
 import { Detail } from "./detail.js";
-import { agentName } from "./groups.js";
+import { agentName, nameOfAgent } from "./groups.js";
 import { Icon } from "./icons.js";
 import { isMine, nowMs } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
@@ -57,7 +57,7 @@ function Export({ asked, text }) {
 }
 
 // Given is a filter that was set by a link, with a button that takes it away.
-const Given = ({ name, label, value }) => value && html`<button class="tab given" title=${value} onClick=${() => filter({ [name]: "" })}>${label}: ${marked(value)} ✕</button>`;
+const Given = ({ name, label, value }) => value && html`<button class="tab given" title=${value} onClick=${() => filter({ [name]: "" })}>${label}: ${marked(nameOfAgent(value))} ✕</button>`;
 
 // keyed moves the focus in the list with the keys of the inbox.
 function keyed(event) {

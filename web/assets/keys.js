@@ -8,7 +8,7 @@ import { changed, inbox, nowMs } from "./inbox.js";
 import { look } from "./looking.js";
 import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
-import { selectCalls, selectRange } from "./row.js";
+import { selectAll, selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
 import { focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
 import { maySnooze, toggleSnooze } from "./snooze.js";
@@ -31,12 +31,6 @@ function select(one, event) {
   if (event.shiftKey && inbox.selectedLast) selectRange(visible(), inbox.selectedLast, one.handle);
   else selectCalls(one, !openCalls(one).every(other => inbox.selected.has(other.handle)));
   inbox.selectedLast = one.handle;
-  changed();
-}
-
-function selectAll() {
-  act("bulk");
-  for (const one of visible()) if (one.kind === "approval") selectCalls(one, true);
   changed();
 }
 

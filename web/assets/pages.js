@@ -12,14 +12,14 @@ import { PushSettings, turnOffPush } from "./push.js";
 import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
 import { waits, waitSeconds } from "./undo.js";
-import { moment, roughly, span } from "./words.js";
+import { moment, person, roughly, span } from "./words.js";
 
 export function Rules() {
   const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));
   const revoke = id => call("DELETE", path("rules", id)).then(reload);
   return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Decisions", "Created", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
-    const over = rule.revoked_at_ms ? `revoked by ${rule.revoked_by}, ${moment(rule.revoked_at_ms, nowMs())}` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
-    return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td>${marked(rule.text)}${over && html`<div class="quiet">${marked(over)}</div>`}</td><td>${rule.hits}</td><td>${marked(rule.created_by)}, ${moment(rule.created_at_ms, nowMs())}</td>
+    const over = rule.revoked_at_ms ? `revoked by ${person(rule.revoked_by)}, ${moment(rule.revoked_at_ms, nowMs())}` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
+    return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td>${marked(rule.text)}${over && html`<div class="quiet">${marked(over)}</div>`}</td><td>${rule.hits}</td><td>${marked(person(rule.created_by))}, ${moment(rule.created_at_ms, nowMs())}</td>
       <td>${!over && html`<${Confirm} label="Revoke" question="Its decisions stay." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
   })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }

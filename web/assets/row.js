@@ -13,7 +13,7 @@ import { noteOf } from "./notes.js";
 import { isNarrow } from "./screen.js";
 import { sessionName } from "./same_call.js";
 import { maySnooze, snooze, times } from "./snooze.js";
-import { callsInRow, focusPrompt, openCalls, rowIndex } from "./shown.js";
+import { callsInRow, focusPrompt, openCalls, rowIndex, visible } from "./shown.js";
 import { swipeLeft } from "./swipe.js";
 import { useClock } from "./ticks.js";
 import { say } from "./toast.js";
@@ -93,6 +93,15 @@ export function selectRange(list, from, to) {
   for (const one of list.slice(Math.min(a, b), Math.max(a, b) + 1)) if (one.kind === "approval") selectCalls(one, true);
 }
 
+// matching returns the approvals of the list as it is shown, with all open calls of their rows.
+export const matching = () => visible().filter(one => one.kind === "approval").flatMap(openCalls);
+
+export function selectAll() {
+  act("bulk");
+  for (const { handle } of matching()) inbox.selected.add(handle);
+  changed();
+}
+
 // swiped puts a row off for an hour: the finger has no room for a choice.
 async function swiped(one) {
   const [name, untilOf] = times[1];
@@ -119,7 +128,7 @@ export function Row({ one, top, position, total, current, list }) {
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
       aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker) + (note && ", " + note))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
       style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter} ...${useMemo(() => swipeLeft(() => void swiped(one)), [one])}>
-    <span class="lead"><${Icon} name=${iconOf(one)} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
+    <span class="lead"><${Icon} name=${iconOf(one)} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : plain(sessionName(one))}`}
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <${What} row=${row} />
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
