@@ -24,10 +24,10 @@ func BadQuery(name, expected string) error {
 
 // QueryFlag reads a query parameter that is true, false or absent.
 func QueryFlag(query url.Values, name string) (bool, error) {
-	switch query.Get(name) {
-	case "", "false":
+	switch value := query.Get(name); {
+	case value == "false" || !query.Has(name):
 		return false, nil
-	case "true":
+	case value == "true":
 		return true, nil
 	default:
 		return false, BadQuery(name, "true or false")

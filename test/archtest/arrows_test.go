@@ -112,7 +112,7 @@ var places = []place{
 	{name: "httpapi/v1/tokens", ours: with("internal/failpoint", "runs", "httpapi/wire", "httpapi/oidc", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/audit", ours: with("internal/failpoint", "audit", "auth/signing", "runs", "httpapi/wire", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/streams", ours: with("internal/failpoint", "runs", "runs/watch", "httpapi/wire", "httpapi/stream", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/v1/work", ours: with("internal/failpoint", "auth/signing", "runs", "runs/watch", "runs/claims", "httpapi/wire", "httpapi/v1/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/v1/work", ours: with("internal/failpoint", "auth/signing", "runs", "runs/watch", "runs/claims", "httpapi/wire", "httpapi/v1/kit", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/runs", ours: with("internal/failpoint", "runs", "runs/watch", "runs/doctor", "runs/explain", "httpapi/wire", "httpapi/v1/kit", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/watch", "httpapi/wire", "httpapi/v1/kit", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/links", ours: with("notify", "prompt", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},

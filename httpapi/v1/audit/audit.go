@@ -55,6 +55,9 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
 	}
 	query, scope := wire.Query(r), audit.Scope{}
+	if err := (&paging.List{Filters: "session_id since_ms"}).CheckFilters(query, ""); err != nil {
+		return err
+	}
 	if query.Has("session_id") {
 		scope.SessionID = query.Get("session_id")
 		if !refusal.ValidID(scope.SessionID) {
@@ -97,6 +100,9 @@ func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
 		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no audit log")
 	}
 	query := wire.Query(r)
+	if err := entryList.CheckFilters(query, ""); err != nil {
+		return err
+	}
 	limit, err := wire.QueryLimit(query, api.DefaultAuditPage, api.MaxPageLimit)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/reads"
@@ -104,6 +105,9 @@ func (h *hooks) body(w http.ResponseWriter, r *http.Request) (*api.WebhookBody, 
 
 // list answers with all webhooks, at most api.MaxWebhooks.
 func (h *hooks) list(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
+	if err := (&paging.List{}).CheckFilters(wire.Query(r), ""); err != nil {
+		return err
+	}
 	all, err := manager.List(r.Context())
 	if err != nil {
 		return err

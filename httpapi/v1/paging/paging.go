@@ -74,7 +74,7 @@ func Of(r *http.Request, list List) (Page, error) {
 var likeFilters = func() map[string]bool {
 	set := map[string]bool{}
 	for _, name := range strings.Fields(`session sessions sessionid sessionids run runs runid runids agent agents agentid agentids request requestid
-		handle tool toolname toolcallid actor by user principal status kind state outcome webhook webhookid since sincems parent parentsessionid
+		handle tool toolname toolcallid actor by user principal status kind state outcome webhook webhookid since sincems until untilms before beforems via type parent parentsessionid
 		q query search filter origin label`) {
 		set[name] = true
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
@@ -45,7 +46,11 @@ func (h *handlers) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 
 // eventsWithin reads the events of one page.
 func (h *handlers) eventsWithin(r *http.Request, q reads.EventQuery) (events []model.Event, more bool, err error) {
-	after, limit, err := eventRange(wire.Query(r))
+	query := wire.Query(r)
+	if err := (&paging.List{}).CheckFilters(query, ""); err != nil {
+		return nil, false, err
+	}
+	after, limit, err := eventRange(query)
 	if err != nil {
 		return nil, false, err
 	}

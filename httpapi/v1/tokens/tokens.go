@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-var tokenList = paging.List{Cursor: "t", Keys: 2}
+var tokenList = paging.List{Cursor: "t", Keys: 2, Filters: "state"}
 
 // identities has the handlers.
 type identities struct {
@@ -80,6 +80,9 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request, keyring
 // listTokens answers with a page of tokens, oldest first.
 func (i *identities) listTokens(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
 	query := wire.Query(r)
+	if err := tokenList.CheckFilters(query, ""); err != nil {
+		return err
+	}
 	q := auth.TokenQuery{State: api.TokenState(query.Get("state"))}
 	switch q.State {
 	case "", api.TokenActive, api.TokenExpired, api.TokenRevoked:

@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
+	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -92,6 +93,9 @@ func (h *Handlers) claimRun(w http.ResponseWriter, r *http.Request) error {
 
 // listWorkers shows which workers hold which runs.
 func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
+	if err := (&paging.List{}).CheckFilters(wire.Query(r), ""); err != nil {
+		return err
+	}
 	leased, nowMs, err := h.Store.Reader(r.Context()).LeasedRuns(r.Context(), api.MaxLeasesShown+1)
 	if err != nil {
 		return err
