@@ -97,7 +97,7 @@ func (d *decision) addApproval(command *runs.DecideRequests, entry *resumeEntry,
 	}
 	// Keep the value of a settled request, so that a replay of the call always has the same
 	// fingerprint.
-	if g.expiresAtMs != 0 && g.expiresAtMs <= nowMs && entry.request.Open() {
+	if g.expiresAtMs != nil && *g.expiresAtMs <= nowMs && entry.request.Open() {
 		return
 	}
 	command.Approvals = append(command.Approvals, resolution)

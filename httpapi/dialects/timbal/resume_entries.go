@@ -98,7 +98,7 @@ func (a *resumeEntry) resolveID(questionID string) bool {
 		return len(question.Questions) <= 1 || a.cancelsRun
 	}
 	for i := range question.Questions {
-		if question.Questions[i].ID == questionID {
+		if len(question.Questions) > 1 && question.Questions[i].ID == questionID {
 			a.structured, a.questionID = &question.Questions[i], questionID
 			return true
 		}

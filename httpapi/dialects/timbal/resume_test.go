@@ -1,6 +1,7 @@
 package timbal_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -179,8 +180,15 @@ func testDecisionsThatDoNotDo(t *testing.T, s *service) {
 	expired := s.events(t, bad[1].at("run_id").(string), "")
 	require.Equal(t, true, expired.body["expired"], "what was refused is not in the log")
 
+	// A misspelt edit does not allow the original input.
+	for _, member := range []string{"overide_input", "updated_input", "Override_input", ""} {
+		misspelt := s.show(t, resumeBody(t, w.runID, id, `{"approved":true,"`+member+`":{"to":"b@example.com"}}`))
+		require.Contains(t, misspelt[1].at("error"), "unknown member: "+cmp.Or(member, `""`))
+	}
 	// A decision that is over before it arrives is none.
-	again := s.show(t, resumeBody(t, w.runID, id, `{"approved":true,"expires_at":1}`))
+	again := s.show(t, resumeBody(t, w.runID, id, `{"approved":true,"expires_at":0}`))
+	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(again), "it expired in 1970")
+	again = s.show(t, resumeBody(t, w.runID, id, `{"approved":true,"expires_at":1}`))
 	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(again))
 	require.Equal(t, id, again[1].at("approval_id"))
 	require.Equal(t, "approval_required", again[2].at("status", "reason"))
@@ -289,6 +297,13 @@ func testUnknownIds(t *testing.T, s *service) {
 		require.Len(t, events[2].at("metadata", "warnings"), 1)
 		require.NotEqual(t, w.runID, events[0].at("run_id"))
 	}
+	// A request with one question has one id, so a map cannot answer it twice.
+	one, asked := s.paused(t, question("q"))
+	id := ids(asked)[0]
+	twice, claim := s.gone(t, one, resumeBody(t, one.runID, id, `"mysql"`, id+":"+question("q").Questions[0].ID, `"postgres"`))
+	require.Equal(t, []string{"START", "OUTPUT"}, kinds(twice))
+	require.Len(t, twice[1].at("metadata", "warnings"), 1)
+	require.Equal(t, []string{"my"}, claim.Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
 	empty := s.show(t, `{"parent_id":"`+w.runID+`","resume":{}}`)
 	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(empty))
 	s.sameInLog(t, empty)

@@ -3,6 +3,7 @@ package timbal
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -36,13 +38,14 @@ type approvalValue struct {
 	reason   string
 	comment  string
 	override kit.Object
-	// expiresAtMs is 0 when the decision does not expire.
-	expiresAtMs int64
+	// expiresAtMs is nil when the decision does not expire.
+	expiresAtMs *int64
 	// audit is the original value, when it has more than a decision can record.
 	audit api.JSON
 }
 
-// readApprovalValue reads a decision about an approval. Errors: errApprovalValue.
+// readApprovalValue reads a decision about an approval. An allow has no unknown members: a misspelt
+// edit must not allow the original input. Errors: errApprovalValue, or the unknown member.
 func readApprovalValue(value api.JSON) (approvalValue, error) {
 	var read approvalValue
 	kind := document.Kind(value)
@@ -50,7 +53,7 @@ func readApprovalValue(value api.JSON) (approvalValue, error) {
 		read.approved = kind == 't'
 		return read, nil
 	}
-	decided, unknown := false, false
+	decided, unknown := false, ""
 	for name, member := range kit.Members(value) {
 		var err error
 		null := document.Kind(member) == 'n'
@@ -80,15 +83,17 @@ func readApprovalValue(value api.JSON) (approvalValue, error) {
 				read.audit = value
 			}
 		default:
-			unknown = true
+			unknown = cmp.Or(unknown, wire.Shown(name), `""`)
 		}
 		if err != nil {
 			return read, errApprovalValue
 		}
 	}
-	// A mistyped override_input must not allow the original input.
-	if !decided || unknown && read.approved {
+	switch {
+	case !decided:
 		return read, errApprovalValue
+	case read.approved && unknown != "":
+		return read, fmt.Errorf("resume value for an approval gate has an unknown member: %s", unknown)
 	}
 	return read, nil
 }
