@@ -33,6 +33,9 @@ func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.Que
 	}
 	if asked.ResponseSchema != nil {
 		wanted := typedQuestionOf(asked)
+		if slices.ContainsFunc(d.answers[wanted.id], wanted.ambiguous) {
+			return resolution, invalid(issue{"custom", []any{"answers", wanted.id, "answers"}, textAmbiguous})
+		}
 		value, ok := wanted.value(d.answers[wanted.id])
 		if !ok {
 			return resolution, invalid(issue{"custom", []any{"answers", wanted.id, "answers"}, "Must hold one text"})
@@ -40,8 +43,17 @@ func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.Que
 		resolution.Value = value
 		return resolution, nil
 	}
+	var issues []issue
 	for i := range asked.Questions {
-		resolution.Answers = append(resolution.Answers, answerTo(&asked.Questions[i], d.answers[asked.Questions[i].ID]))
+		question := &asked.Questions[i]
+		answer, ambiguous := answerTo(question, d.answers[question.ID])
+		if ambiguous {
+			issues = append(issues, issue{"custom", []any{"answers", question.ID, "answers"}, textAmbiguous})
+		}
+		resolution.Answers = append(resolution.Answers, answer)
+	}
+	if issues != nil {
+		return resolution, invalid(issues...)
 	}
 	return resolution, nil
 }
@@ -61,13 +73,14 @@ func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 	return issues
 }
 
-// answerTo converts the answer to one question. The door refuses two options where only one is
-// allowed.
-func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer {
-	answer := api.UserQuestionAnswer{QuestionID: question.ID}
+// answerTo converts the answer to one question, and reports whether a text is the label of several
+// options. The door refuses two options where only one is allowed.
+func answerTo(question *api.UserQuestion, given []string) (answer api.UserQuestionAnswer, ambiguous bool) {
+	answer.QuestionID = question.ID
 	var free []string
 	for _, text := range given {
 		optionID, matches := kit.OptionOf(question, text, nil)
+		ambiguous = ambiguous || matches > 1
 		switch {
 		case matches == 0 && strings.TrimSpace(text) != "":
 			free = append(free, text)
@@ -76,7 +89,7 @@ func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer
 		}
 	}
 	answer.FreeformAnswer = strings.Join(free, "\n")
-	return answer
+	return answer, ambiguous
 }
 
 // unfit returns the issues of an answer that the door refused; see [kit.Unfit].

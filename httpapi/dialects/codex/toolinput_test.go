@@ -75,6 +75,15 @@ func testToolInput(t *testing.T, service, other *replica) {
 		require.Equal(t, []api.UserQuestionAnswer{{QuestionID: "m", SelectedOptionIDs: []string{"c", "a"}, FreeformAnswer: "more"}}, service.recorded(t, r).Answers)
 	})
 
+	t.Run("a label of two options selects neither", func(t *testing.T) {
+		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","question":"?","allow_freeform":true,
+			"options":[{"id":"a","label":"Prod"},{"id":"b","label":"Prod"}]}]}`))
+		requestID := service.requestID(t, r)
+		service.reply(t, requestID, `{"decision":"accept","answers":{"m":{"answers":["Prod"]}}}`).invalid("answers", "m", "answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"m":{"answers":["b"]}}}`).Want(http.StatusOK)
+		require.Equal(t, []string{"b"}, service.recorded(t, r).Answers[0].SelectedOptionIDs)
+	})
+
 	t.Run("own words where only the options are accepted", func(t *testing.T) {
 		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","question":"?","options":[{"id":"a","label":"A"}]}]}`))
 		requestID := service.requestID(t, r)
@@ -174,6 +183,14 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 		recorded := service.recorded(t, r)
 		require.Equal(t, `{"n":[1]}`, string(recorded.Value))
 		require.Equal(t, `{"n":[1]}`, string(recorded.RuntimePayload))
+	})
+
+	t.Run("a label of two values is refused", func(t *testing.T) {
+		r := service.waiting(t, ask(`{}`, `{"options":[{"label":"A","value":1},{"label":"A","value":2},{"label":"B","value":3},{"label":"B","value":3}]}`))
+		requestID := service.requestID(t, r)
+		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["A"]}}}`).invalid("answers", "value", "answers")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["B"]}}}`).Want(http.StatusOK)
+		require.Equal(t, "3", string(service.recorded(t, r).Value))
 	})
 
 	t.Run("null is a value where it fits", func(t *testing.T) {

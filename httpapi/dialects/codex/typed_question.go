@@ -105,6 +105,21 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	return kit.Encode(list), true
 }
 
+// ambiguous reports whether a text is the label of choices with different values.
+func (t *typedQuestion) ambiguous(text string) bool {
+	var value api.JSON
+	for _, found := range t.choices {
+		if found.label != text {
+			continue
+		}
+		if value != nil && kit.Compact(value) != kit.Compact(found.value) {
+			return true
+		}
+		value = found.value
+	}
+	return false
+}
+
 // byLabel returns the choices' values by label; the first of several with one label counts. A map
 // is used because callers control the number of look-ups.
 func (t *typedQuestion) byLabel() map[string]api.JSON {

@@ -69,11 +69,12 @@ const (
 )
 
 const (
-	textInvalid  = "request validation failed"
-	textInternal = "internal server error"
-	textDraining = "the service is shutting down; try again"
-	textDeleted  = "This chat was permanently deleted and is no longer available."
-	textSystem   = "system-owned sessions are reserved for orchestrator workers"
+	textInvalid   = "request validation failed"
+	textAmbiguous = "Several options have this label: answer with an option's id, or on another face"
+	textInternal  = "internal server error"
+	textDraining  = "the service is shutting down; try again"
+	textDeleted   = "This chat was permanently deleted and is no longer available."
+	textSystem    = "system-owned sessions are reserved for orchestrator workers"
 )
 
 // failure is the body of an error.

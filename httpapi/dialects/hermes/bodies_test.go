@@ -27,7 +27,7 @@ func testBodies(t *testing.T, s *service) {
 			for _, body := range []string{
 				"", " ", "{", "hello", "null", "[]", `[{"session_id":"s"}]`, `"s"`, "5", "\xff", `{"session_id":"s"} x`, `{"session_id":"s"`,
 				"{}", `{"session_id":null}`, `{"session_id":""}`, `{"session_id":0}`, `{"session_id":0.0}`, `{"session_id":-0e5}`,
-				`{"session_id":false}`, `{"session_id":[ ]}`, `{"session_id":{}}`, `{"session_id":"s","session_id":""}`, `{"SESSION_ID":"s"}`,
+				`{"session_id":false}`, `{"session_id":[ ]}`, `{"session_id":{}}`, `{"SESSION_ID":"s"}`,
 				strings.Repeat(`[`, 20_000), "{\"session_id\":\"\xff\"}",
 			} {
 				s.post(t, route, body).is(http.StatusBadRequest, failed(noSession))
@@ -51,9 +51,28 @@ func testBodies(t *testing.T, s *service) {
 				is(http.StatusOK, chose("deny"))
 		}
 	})
-	t.Run("a member that is given twice: the last counts", func(t *testing.T) {
+	t.Run("a member that is given twice is refused", func(t *testing.T) {
 		t.Parallel()
-		s.post(t, responds[0], `{"session_id":"","session_id":"nobody","choice":"x","choice":"once"}`).is(http.StatusOK, chose("once"))
+		made := s.waiting(t, approvals("a1"))
+		for _, body := range []string{`"choice":"deny","choice":"once"`, `"choice":"once","choice":"once"`, `"choice":"once","x":{"a":1,"a":1}`} {
+			s.respond(t, made.SessionID, body).is(http.StatusBadRequest, failed("a member is given twice"))
+		}
+		s.clarify(t, made.SessionID, `"response":"x","response":"y"`).is(http.StatusBadRequest, failed("a member is given twice"))
+		require.Len(t, s.now(t, made).PendingApprovals, 1)
+	})
+	t.Run("an edit does not allow the original input", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, approvals("a1"))
+		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput"} {
+			for _, choice := range []string{"once", "session", "always"} {
+				s.respond(t, made.SessionID, `"choice":"`+choice+`","`+edit+`":{"command":"ls"}`).
+					is(http.StatusBadRequest, failed(edit+": this contract has no edit, so nothing was allowed; decide in the inbox or with /v1"))
+			}
+		}
+		require.Len(t, s.now(t, made).PendingApprovals, 1)
+		s.respond(t, made.SessionID, `"choice":"deny","updated_input":{}`).is(http.StatusOK, chose("deny"))
+		made = s.waiting(t, approvals("a1"))
+		s.respond(t, made.SessionID, `"choice":"once","updated_input":null`).is(http.StatusOK, chose("once"))
 	})
 	t.Run("who decides", func(t *testing.T) {
 		t.Parallel()

@@ -33,6 +33,7 @@ type approvalBody struct {
 	ApprovalID api.JSON `json:"approval_id"`
 	RunID      api.JSON `json:"run_id"`
 	Yolo       api.JSON `json:"yolo"`
+	kit.Edits
 }
 
 type clarifyBody struct {
@@ -44,8 +45,8 @@ type clarifyBody struct {
 }
 
 // readBody reads a body of any media type. A body that is not a JSON object, or is invalid
-// anywhere, reads as {}. The last of duplicate members counts. Errors: payload_too_large,
-// bad_request.
+// anywhere, reads as {}. Errors: payload_too_large; bad_request, also for a member that is given
+// twice, of which two readers may take different ones.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	if r.ContentLength > MaxBodyBytes {
 		return errTooLarge
@@ -59,9 +60,12 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
 	}
 	body := wire.WithoutMark(text.Bytes())
-	if jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)) {
+	switch {
+	case jsontext.Value(body).IsValid():
 		// A body that does not decode is not an object and has no members.
-		_ = json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true))
+		_ = json.Unmarshal(body, into)
+	case jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)):
+		return refuse(http.StatusBadRequest, textTwice)
 	}
 	return nil
 }

@@ -115,6 +115,19 @@ func testClarifications(t *testing.T, s *service) {
 	})
 }
 
+const ambiguous = "The response names options whose labels can be read in several ways. Answer with the ids of the options."
+
+// testSameLabels checks that a label of two options selects neither.
+func testSameLabels(t *testing.T, s *service) {
+	for _, multi := range []bool{false, true} {
+		made := s.waiting(t, questions(fmt.Sprintf(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","question":"?","multi_select":%t,"allow_freeform":true,
+			"options":[{"id":"a","label":"Prod"},{"id":"b","label":" Prod"}]}]}`, multi)))
+		s.clarify(t, made.SessionID, `"response":"Prod"`).is(http.StatusBadRequest, failed(ambiguous))
+		s.clarify(t, made.SessionID, `"response":"b"`).is(http.StatusOK, took("b"))
+		require.Equal(t, []string{"b"}, s.now(t, made).Resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs)
+	}
+}
+
 // testTypedQuestions holds how typed questions are shown and answered.
 func testTypedQuestions(t *testing.T, s *service) {
 	typed := func(schema, payload string) string {
@@ -155,6 +168,21 @@ func testTypedQuestions(t *testing.T, s *service) {
 			got.is(http.StatusOK, took(strings.ReplaceAll(test.response, `\"`, `"`)))
 			require.Equal(t, test.value, string(s.now(t, made).Resume.Questions[0].Resolution.Value), test.schema)
 		}
+	})
+	t.Run("a label before an id, and a label of two values is refused", func(t *testing.T) {
+		t.Parallel()
+		payload := `{"question":"?","options":[{"label":"Delete","id":"keep","value":1},{"label":"keep","id":"x","value":2},
+			{"label":"same","value":3},{"label":"same","value":3},{"label":"twice","value":4},{"label":"twice","value":5},"5",{"label":"5","value":6}]}`
+		for response, value := range map[string]string{"keep": `2`, "same": `3`, "x": `2`} {
+			made := s.waiting(t, typed(`{}`, payload))
+			s.clarify(t, made.SessionID, fmt.Sprintf(`"response":%q`, response)).is(http.StatusOK, took(response))
+			require.Equal(t, value, string(s.now(t, made).Resume.Questions[0].Resolution.Value), response)
+		}
+		made := s.waiting(t, typed(`{}`, payload))
+		for _, response := range []string{"twice", "5"} {
+			s.clarify(t, made.SessionID, fmt.Sprintf(`"response":%q`, response)).is(http.StatusBadRequest, failed(ambiguous))
+		}
+		require.Len(t, s.now(t, made).PendingQuestions, 1)
 	})
 	t.Run("what does not fit is refused, and the question stays", func(t *testing.T) {
 		t.Parallel()

@@ -164,7 +164,7 @@ func payloadOptionOf(given api.JSON) payloadOption {
 	case '[', 'n':
 		return payloadOption{}
 	default:
-		return payloadOption{label: strings.TrimSpace(kit.Label(given))}
+		return payloadOption{label: strings.TrimSpace(kit.Label(given)), value: given}
 	}
 	id := kit.Get(given, "id")
 	option := payloadOption{label: kit.Text(kit.Get(given, "label")), id: kit.Text(id), value: kit.Get(given, "value")}

@@ -43,6 +43,9 @@ func callOf(w http.ResponseWriter, r *http.Request) (*approvalCall, error) {
 	if !validChoice(body.Choice, call.choice) {
 		return nil, refuse(http.StatusBadRequest, "Invalid choice: "+wire.Shown(call.choice))
 	}
+	if edit := body.Given(); edit != "" && call.choice != choiceDeny {
+		return nil, refuse(http.StatusBadRequest, edit+": "+kit.TextNoEdit)
+	}
 	return call, nil
 }
 
@@ -107,34 +110,44 @@ func (f *face) answerLate(w http.ResponseWriter, r *http.Request, call *approval
 // maxDrains is how often a drain is retried after another caller decided one of the approvals.
 const maxDrains = 20
 
-// drain allows every open approval of the chosen one's run once, in one decision. Only one run of a
-// session can have open approvals.
+// drain allows every approval of the chosen one's run that is open now, once, in one decision. What is
+// raised while it retries was not there when the person clicked.
 func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall, chosen *model.Request, actor runs.Actor) error {
-	var failed error
+	open, err := f.openOfRun(r.Context(), call.sessionID, chosen.RunID)
+	if err != nil {
+		return call.undecided(err)
+	}
 	for range maxDrains {
-		open, err := f.OpenRequests(r.Context(), model.KindApproval, call.sessionID)
-		if err != nil {
-			return call.undecided(err)
-		}
-		named := call.approvalID == ""
-		open = slices.DeleteFunc(open, func(request *model.Request) bool {
-			named = named || request.Handle == chosen.Handle
-			return request.RunID != chosen.RunID
-		})
-		if !named || len(open) == 0 {
+		if len(open) == 0 || call.approvalID != "" && !holds(open, chosen) {
 			return f.answerStale(w, r, call)
 		}
-		failed = f.decide(r.Context(), call, open, actor)
-		if failed == nil {
+		if err = f.decide(r.Context(), call, open, actor); err == nil {
 			reply := call.chosen()
 			reply.ResolvedCount = len(open)
 			return f.Answer(w, r, http.StatusOK, reply)
 		}
-		if kit.LateOf(failed) != kit.Settled {
+		if kit.LateOf(err) != kit.Settled {
 			break
 		}
+		still, readErr := f.openOfRun(r.Context(), call.sessionID, chosen.RunID)
+		if readErr != nil {
+			return call.undecided(readErr)
+		}
+		open = slices.DeleteFunc(open, func(request *model.Request) bool { return !holds(still, request) })
 	}
-	return f.answerLate(w, r, call, failed)
+	return f.answerLate(w, r, call, err)
+}
+
+// openOfRun returns the open approvals of a run in a session or below it.
+func (f *face) openOfRun(ctx context.Context, sessionID, runID string) ([]*model.Request, error) {
+	var open []*model.Request
+	err := f.EachOpen(ctx, model.KindApproval, sessionID, runID, func(request *model.Request) { open = append(open, request) })
+	return open, err
+}
+
+// holds reports whether a list has a request.
+func holds(list []*model.Request, wanted *model.Request) bool {
+	return slices.ContainsFunc(list, func(request *model.Request) bool { return request.Handle == wanted.Handle })
 }
 
 // yoloEnabled is the setting in replies: it is never on. Nil when the caller did not ask.

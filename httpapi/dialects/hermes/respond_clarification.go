@@ -95,8 +95,8 @@ func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text 
 	}
 	// A value that the schema refuses changes nothing, so every reading of the text is tried. The
 	// last error is returned.
-	var err error
-	for _, value := range question.readings(text) {
+	readings, err := question.readings(text)
+	for _, value := range readings {
 		err = f.settle(ctx, question, actor, runs.QuestionAnswer{Value: value})
 		if refusal.CodeOf(err) != api.CodeInvalidRequest {
 			return err
@@ -119,10 +119,13 @@ func (f *face) settle(ctx context.Context, question *openQuestion, actor runs.Ac
 
 // answerTo reads a text as an answer to a structured question: labels or ids of options select
 // them, anything else is free text, which the door refuses where the question accepts only options.
-// Errors: an ambiguous list of labels.
+// Errors: ambiguous labels.
 func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, error) {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
-	if id, matches := kit.OptionOf(question, text, strings.TrimSpace); matches > 0 {
+	switch id, matches := kit.OptionOf(question, text, strings.TrimSpace); {
+	case matches > 1:
+		return answer, refuse(http.StatusBadRequest, textAmbiguous)
+	case matches == 1:
 		answer.SelectedOptionIDs = []string{id}
 		return answer, nil
 	}
@@ -141,12 +144,25 @@ func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, 
 }
 
 // readings returns the values that a text can stand for in a typed question: the option with that
-// label or id, the string itself, and its JSON value.
-func (q *openQuestion) readings(text string) []api.JSON {
+// label or, failing that, id, the string itself, and its JSON value. Errors: several options with
+// different values have the label.
+func (q *openQuestion) readings(text string) ([]api.JSON, error) {
 	var values []api.JSON
-	for _, option := range q.payloadOptions() {
-		if option.value != nil && (option.label == text || option.id == text) {
-			values = append(values, option.value)
+	options := q.payloadOptions()
+	for _, name := range []func(option *payloadOption) string{
+		func(option *payloadOption) string { return option.label },
+		func(option *payloadOption) string { return option.id },
+	} {
+		for i := range options {
+			switch option := &options[i]; {
+			case option.value == nil || name(option) != text:
+			case values == nil:
+				values = []api.JSON{option.value}
+			case kit.Compact(values[0]) != kit.Compact(option.value):
+				return nil, refuse(http.StatusBadRequest, textAmbiguous)
+			}
+		}
+		if values != nil {
 			break
 		}
 	}
@@ -154,5 +170,5 @@ func (q *openQuestion) readings(text string) []api.JSON {
 	if document.Check([]byte(text)) == nil {
 		values = append(values, api.JSON(text))
 	}
-	return values
+	return values, nil
 }

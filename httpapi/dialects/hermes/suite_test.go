@@ -45,6 +45,7 @@ func TestHermes(t *testing.T) {
 				"children":           testChildren,
 				"clarifications":     testClarifications,
 				"typed questions":    testTypedQuestions,
+				"same labels":        testSameLabels,
 				"several":            testSeveralQuestions,
 				"lost answers":       testLostAnswers,
 				"streams":            testStreams,

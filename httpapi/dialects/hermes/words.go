@@ -34,6 +34,7 @@ const (
 	textNoSession  = "session_id is required"
 	textNoResponse = "response is required"
 	textRunEnded   = "The run has ended; there is nothing left to approve."
+	textTwice      = "a member is given twice"
 	textAmbiguous  = "The response names options whose labels can be read in several ways. Answer with the ids of the options."
 	textStale      = "Clarification prompt expired or not found. The agent may have already proceeded."
 )

@@ -126,6 +126,20 @@ func TestYoloAgainstAnotherDecision(t *testing.T) {
 		got := s.respond(t, made.SessionID, `"choice":"once","yolo":true`)
 		require.Equal(t, http.StatusConflict, got.Status)
 		require.Equal(t, []any{"gateway_run_unavailable", false}, []any{got.At("code"), got.At("yolo_enabled")})
+
+		made = s.waiting(t, approvals("a1"))
+		store.then(func() error {
+			_, err := store.Store.Do(t.Context(), &runs.ResolveApprovals{
+				RunID: made.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: "a1", Behavior: api.BehaviorDeny}},
+			})
+			var claim api.Claim
+			s.post(t, "/v1/runs/"+made.RunID+"/claim", `{"worker_id":"w"}`).Into(&claim)
+			s.post(t, "/v1/runs/"+made.RunID+"/suspend", `{"fence":"`+claim.Lease.Fence+`",`+approvals("a2")+`}`).Into(nil)
+			return err
+		})
+		s.respond(t, made.SessionID, `"choice":"once","yolo":true`).
+			is(http.StatusOK, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"yolo_enabled\": false\n}")
+		require.Len(t, s.now(t, made).PendingApprovals, 1, "what was raised after the click is not decided by it")
 	})
 }
 

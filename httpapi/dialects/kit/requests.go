@@ -14,29 +14,52 @@ import (
 // pageSize is the page size of reads.
 const pageSize = 500
 
+// maxListed is the maximum number of requests in a list.
+const maxListed = 1_000
+
 // The functions below read the open requests of a session and of the sessions below it, within the
 // caller's scope. An invalid session id has none.
 
-// OpenRequests returns the open requests of a kind, oldest first.
+// OpenRequests returns the oldest open requests of a kind, oldest first: at most maxListed, and at most
+// api.MaxReplyBytes of them unless the first is larger. The others follow as these are settled.
 func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, sessionID string) ([]*model.Request, error) {
 	var open []*model.Request
-	err := s.EachOpen(ctx, kind, sessionID, func(request *model.Request) { open = append(open, request) })
+	size := 0
+	trim := func() {
+		slices.SortFunc(open, func(a, b *model.Request) int {
+			return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.Number, b.Number), cmp.Compare(a.RunID, b.RunID))
+		})
+		size = 0
+		for i, request := range open {
+			if i == maxListed || i > 0 && size+len(request.Body) > api.MaxReplyBytes {
+				clear(open[i:])
+				open = open[:i]
+				return
+			}
+			size += len(request.Body)
+		}
+	}
+	err := s.EachOpen(ctx, kind, sessionID, "", func(request *model.Request) {
+		one := *request // the page is not kept
+		open, size = append(open, &one), size+len(one.Body)
+		if len(open) >= 2*maxListed || size > 2*api.MaxReplyBytes {
+			trim()
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(open, func(a, b *model.Request) int {
-		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.Number, b.Number), cmp.Compare(a.RunID, b.RunID))
-	})
+	trim()
 	return open, nil
 }
 
-// EachOpen visits the open requests of a kind in any order.
-func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, sessionID string, visit func(*model.Request)) error {
-	if !refusal.ValidID(sessionID) {
+// EachOpen visits the open requests of a kind in any order. A run limits it to that run.
+func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, sessionID, runID string, visit func(*model.Request)) error {
+	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
 		return nil
 	}
 	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
-	query := reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, Limit: pageSize, Budget: budget}
+	query := reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Limit: pageSize, Budget: budget}
 	for {
 		page, err := s.Store.Reader(ctx).PendingRequests(ctx, query)
 		if err != nil {
