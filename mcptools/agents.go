@@ -156,6 +156,15 @@ type approvalArguments struct {
 	waitArgument
 }
 
+// wait also refuses a call without the input that the schema requires: a person would allow something
+// that is not shown.
+func (a approvalArguments) wait() (waitFor, error) {
+	if jsontext.Value(a.Input).Kind() != '{' {
+		return 0, errors.New("input must be an object")
+	}
+	return a.waitArgument.wait()
+}
+
 type questionArguments struct {
 	Question    string           `json:"question"`
 	Options     []optionArgument `json:"options"`

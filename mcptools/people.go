@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -57,7 +58,7 @@ const (
   "type": "object", "additionalProperties": false, "required": ["run_id"],
   "properties": {
     "run_id": ` + runSchema + `,
-    "request_id": {"type": "string", "description": "Cancel this question only. Without it the whole run is cancelled."},
+    "request_id": {"type": "string", "minLength": 1, "description": "Cancel this question only. Without it the whole run is cancelled."},
     "reason": {"type": "string"}
   }
 }`
@@ -98,9 +99,11 @@ type answerArguments struct {
 }
 
 type cancelArguments struct {
-	RunID     string `json:"run_id"`
-	RequestID string `json:"request_id"`
-	Reason    string `json:"reason"`
+	RunID string `json:"run_id"`
+	// RequestID is nil only when the member is absent: anything else that names no question must not
+	// cancel the whole run.
+	RequestID api.JSON `json:"request_id"`
+	Reason    string   `json:"reason"`
 }
 
 // settled is the result of the tools that decide.
@@ -139,8 +142,12 @@ func (t *tools) addPeople(server *mcp.Server) {
 		Name: "cancel", Title: "Cancel a question or a run",
 		Description: "Cancel a question, or a whole run with all its requests. It cannot be undone.",
 	}, cancelSchema, func(ctx context.Context, arguments cancelArguments) (any, error) {
-		if arguments.RequestID != "" {
-			run, err := t.Client.CancelQuestion(ctx, arguments.RunID, arguments.RequestID, client.CancelQuestionParams{Justification: arguments.Reason})
+		if arguments.RequestID != nil {
+			var requestID string
+			if json.Unmarshal(arguments.RequestID, &requestID) != nil || requestID == "" {
+				return nil, errors.New("request_id is empty: give it a value, or leave it out to cancel the whole run")
+			}
+			run, err := t.Client.CancelQuestion(ctx, arguments.RunID, requestID, client.CancelQuestionParams{Justification: arguments.Reason})
 			return settledOf(run, err)
 		}
 		run, err := t.Client.CancelRun(ctx, arguments.RunID, arguments.Reason)

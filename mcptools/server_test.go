@@ -377,7 +377,7 @@ func TestAnAgentsQuestionIsAQuestion(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"behavior":"deny","message":"The question was declined by ada: ask later"}`, answer())
 
-	for _, input := range []string{`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`} {
+	for _, input := range []string{`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`, `{"questions":[{"question":"Same?"},{"question":"Same?"}]}`} {
 		require.Contains(t, s.prompt(s.agent(), `{"tool_name":"AskUserQuestion","input":`+input+`}`)(), `"behavior":"deny"`, input)
 	}
 }
@@ -447,6 +447,9 @@ func TestAModelAsksAndChecksLater(t *testing.T) {
 	s := newScene(t)
 	agent := s.agent()
 	const deploy = `{"tool_name":"deploy","input":{"to":"production"},"reason":"done","description":"Deploy","key":"d1","wait_seconds":0}`
+	for _, input := range []string{``, `,"input":null`, `,"input":"ls"`, `,"input":[]`} {
+		require.Contains(t, s.refused(agent, "request_approval", `{"tool_name":"deploy","wait_seconds":0`+input+`}`), "input must be an object")
+	}
 	told := s.told(agent, "request_approval", deploy)
 	require.Equal(t, "pending", told.Status)
 	require.Contains(t, told.Message, "not a permission")
@@ -589,6 +592,10 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 	require.True(t, s.told(assistant, "cancel", `{"run_id":"`+asked.RunID+`","request_id":"`+asked.RequestID+`"}`).Decided)
 	require.Equal(t, "cancelled", s.told(s.agent(), "check_decision", `{"run_id":"`+asked.RunID+`"}`).Status)
 	pending := s.told(s.agent(), "request_approval", `{"tool_name":"x","input":{},"wait_seconds":0}`)
+	for _, nothing := range []string{`""`, `null`, `7`, `["x"]`} {
+		require.Contains(t, s.refused(assistant, "cancel", `{"run_id":"`+pending.RunID+`","request_id":`+nothing+`}`), "leave it out to cancel the whole run")
+	}
+	require.Equal(t, "pending", s.told(s.agent(), "check_decision", `{"run_id":"`+pending.RunID+`","wait_seconds":0}`).Status)
 	require.True(t, s.told(assistant, "cancel", `{"run_id":"`+pending.RunID+`","reason":"no"}`).Decided)
 	require.Equal(t, "cancelled", s.told(s.agent(), "check_decision", `{"run_id":"`+pending.RunID+`"}`).Status)
 }

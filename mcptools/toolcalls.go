@@ -60,6 +60,9 @@ type questionOf struct {
 // would answer nothing.
 var errNoQuestion = errors.New("the question tool's input has no question")
 
+// errSameQuestion: the agent is given answers by the question's text, so one would stand for both.
+var errSameQuestion = errors.New("two questions of the question tool's input have the same text")
+
 // CallOf returns the request for a coding agent's tool call: a question for a question tool,
 // otherwise the approval, which shows a plan as text. planText is the plan when the input only
 // names it. Errors: a question that cannot be read.
@@ -149,8 +152,12 @@ func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
 	if len(given.Questions) == 0 {
 		return nil, errNoQuestion
 	}
-	questions := make([]api.UserQuestion, len(given.Questions))
+	questions, seen := make([]api.UserQuestion, len(given.Questions)), map[string]bool{}
 	for i, asked := range given.Questions {
+		if seen[asked.Question] {
+			return nil, errSameQuestion
+		}
+		seen[asked.Question] = true
 		if strings.TrimSpace(asked.Question) == "" {
 			return nil, errNoQuestion
 		}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -99,12 +100,20 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// exactly keeps the digits of numbers in filled forms.
+// exactly keeps the digits of numbers in filled forms. It refuses a body with a member that is given
+// twice, of which another reader on the way may take the other one.
 func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 		rest := r.Body
 		if err == nil && int64(len(start)) <= maxBodyBytes {
+			lax := jsontext.AllowInvalidUTF8(true)
+			if body := jsontext.Value(start); !body.IsValid(lax) && body.IsValid(lax, jsontext.AllowDuplicateNames(true)) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, givenTwice) // the caller may have disconnected
+				return
+			}
 			start = mcptools.ExactBody(start)
 		}
 		r.ContentLength = -1
@@ -115,6 +124,9 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// givenTwice is the reply to a body with a member that is given twice.
+const givenTwice = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a member of the body is given twice"}}`
 
 // clientOptions pass the caller's identity on.
 func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {

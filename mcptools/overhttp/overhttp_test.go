@@ -297,6 +297,8 @@ func TestCallsThatAreRefused(t *testing.T) {
 		{api.RoleAgent, "DELETE", "", "", 405},
 		{api.RoleAgent, "POST", "", "", 400},
 		{api.RoleAgent, "POST", "", "{", 400},
+		{api.RoleAgent, "POST", "", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, 400},
+		{api.RoleAgent, "POST", "", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"check_decision","name":"ask_user","arguments":{"question":"?","wait_seconds":0}}}`, 400},
 		{api.RoleAgent, "POST", "", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"` + strings.Repeat(" ", 2<<20) + `}}`, 413},
 	} {
 		status, text := call(row.role, row.method, row.query, row.body)

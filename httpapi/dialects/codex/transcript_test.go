@@ -178,6 +178,7 @@ func TestLargeListsAreBounded(t *testing.T) {
 	store := dialecttest.SQLite(t)
 	service := serve(t, store)
 	r := service.attached(t, approvals(approval("first", "")))
+	first := service.approvalID(t, r)
 	large := &runs.Suspend{RunID: r.id, Fence: 1, Suspension: api.Suspension{Hold: true, Checkpoint: api.JSON(`{}`)}}
 	for i := range 6 {
 		large.Approvals = append(large.Approvals, api.ApprovalRequest{
@@ -196,7 +197,7 @@ func TestLargeListsAreBounded(t *testing.T) {
 	}
 	oldest := shown()
 	require.Len(t, oldest, 5, "of seven")
-	require.Equal(t, service.approvalID(t, r), oldest[0])
+	require.Equal(t, first, oldest[0])
 	transcript := service.get(t, "/api/sessions/"+r.session+"/transcript").Want(http.StatusOK)
 	require.Equal(t, 2, transcript.Count("data"), "the newest")
 	for _, id := range oldest {
