@@ -94,8 +94,12 @@ func (o *outage) run(b *rig) {
 	go func() { b.done <- worker.Run(ctx, busy) }()
 	for _, id := range []string{"in-place", "parked"} {
 		for waited := time.Duration(0); !b.isOpen("run", id); waited += 50 * time.Millisecond {
+			select {
+			case err := <-b.done:
+				require.Fail(b, "the worker has ended", "%v; reported: %v", err, b.reported())
+			case <-time.After(50 * time.Millisecond):
+			}
 			require.Less(b, waited, time.Hour, "%s is not asked; reported: %v", id, b.reported())
-			<-time.After(50 * time.Millisecond)
 		}
 		b.allow("run", id)
 	}

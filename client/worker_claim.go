@@ -58,7 +58,7 @@ func (w *Worker) claimLoop(ctx context.Context, start func(claim api.Claim, done
 			c.help(ctx)
 		case err == nil:
 			_ = pause.afterHeld(ctx, asked, w.options.PollWait)
-		case !transient(err) && isRefusal(err):
+		case isRefusal(err):
 			return fmt.Errorf("claim runs: %w", err)
 		default:
 			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))

@@ -47,3 +47,21 @@ func TestABusyWorkerPollsMoreThanOnce(t *testing.T) {
 		require.Empty(b, b.reported())
 	})
 }
+
+// A proxy without a backend answers 404 without a problem document. That says nothing about the
+// worker's claims, so the worker goes on.
+func TestAClaimThatAProxyAnswersEndsNoWorker(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.service.setBefore(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusNotFound)
+			return true
+		})
+		b.start(client.WorkerOptions{}, func(context.Context, *client.Task) error { return nil })
+		synctest.Wait()
+		b.service.setBefore(nil)
+		b.submit("run")
+		b.completes("run")
+		require.Len(b, b.reported(), 1)
+		require.ErrorContains(b, b.reported()[0], "claim runs: HTTP 404")
+	})
+}

@@ -20,9 +20,13 @@ import (
 // the run can be claimed when its lease expires.
 const releaseTimeout = 5 * time.Second
 
-// isRefusal reports whether the service refused the call, or the call could not be made.
+// isRefusal reports whether the service refused the call for good, or the call could not be
+// made.
 func isRefusal(err error) bool {
 	var refused *Error
+	if unanswered(err) {
+		return false
+	}
 	if errors.As(err, &refused) {
 		return refused.Status >= 400 && refused.Status < 500 && refused.Status != 408
 	}

@@ -83,7 +83,7 @@ const cases = {
     };
     const settled = { request: { id: "go", tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
     const service = new Service({
-      claim: [page, gateway, "", "7", { claims: [claim] }, hold], heartbeat: [page, gateway, thirdBeat, beat], suspend: [page, { run }],
+      claim: [page, gateway, [404, page], "", "7", { claims: [claim] }, hold], heartbeat: [page, gateway, thirdBeat, beat], suspend: [page, { run }],
       resume: [page, gateway, { settled: [settled], after: "1", open: 0, cancel_requested: false }], complete: [page, gateway, run],
     });
     const reported = await service.work(async (task) => {

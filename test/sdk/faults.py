@@ -114,7 +114,7 @@ async def a_page_in_place_of_a_reply_is_an_outage():
         return await task.approve_input({"id": "go", "tool_name": "rm", "input": 1})
 
     routes = {
-        "claim": [PAGE, GATEWAY, "", "7", {"claims": [CLAIM]}, None], "heartbeat": [PAGE, GATEWAY, third_beat, BEAT],
+        "claim": [PAGE, GATEWAY, (404, PAGE), "", "7", {"claims": [CLAIM]}, None], "heartbeat": [PAGE, GATEWAY, third_beat, BEAT],
         "suspend": [PAGE, {"run": RUN}], "resume": [PAGE, GATEWAY, settle], "complete": [PAGE, GATEWAY, RUN],
     }
     async with Service(**routes) as service:

@@ -206,7 +206,7 @@ export async function textOf(response: Response): Promise<string> {
  * answer, or something in between answered in its place, such as a proxy that has no backend at the
  * moment.
  */
-function isUnanswered(failure: unknown): boolean {
+export function isUnanswered(failure: unknown): boolean {
   if (failure instanceof ProblemError && failure.code === "" && (failure.status >= 500 || failure.status === 404)) return true;
   return isTransient(failure);
 }

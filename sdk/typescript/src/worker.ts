@@ -1,6 +1,6 @@
 import { type Holdpoint, requireID } from "./client.js";
-import { AttemptError, HoldpointError, ProblemError, invalid, isKind, isTransient, ofRun } from "./errors.js";
-import { randomUUID } from "./http.js";
+import { AttemptError, HoldpointError, ProblemError, invalid, isKind, ofRun } from "./errors.js";
+import { isUnanswered, randomUUID } from "./http.js";
 import { now, sleep } from "./retry.js";
 import { Task, cancelledError, failureText, stoppedError } from "./task.js";
 import type { Claim } from "./types.js";
@@ -248,9 +248,9 @@ export class Worker {
   }
 }
 
-/** Whether the service refused the call, or it could not be made at all. */
+/** Whether the service refused the call for good, or it could not be made at all. */
 function isRefusal(failure: unknown): boolean {
-  if (isTransient(failure)) return false;
+  if (isUnanswered(failure)) return false;
   if (failure instanceof ProblemError) return failure.status >= 400 && failure.status < 500 && failure.status !== 408;
   return isKind(failure, "invalid");
 }

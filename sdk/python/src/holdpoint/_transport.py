@@ -156,7 +156,7 @@ class Transport:
             try:
                 return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0))
             except HoldpointError as failure:
-                if self._patient and repeat == "always" and _is_unanswered(failure):
+                if self._patient and repeat == "always" and is_unanswered(failure):
                     await pauses.after_anyway(failure)
                 elif attempt >= self.retry.max_attempts or not _may_repeat(repeat, failure):
                     raise
@@ -201,7 +201,7 @@ class Transport:
             raise UnavailableError(f"{method} {path}: {failure}") from failure
 
 
-def _is_unanswered(failure: HoldpointError) -> bool:
+def is_unanswered(failure: object) -> bool:
     """Whether a failure says nothing about what was called: the service could not be reached, could not answer, or something in
     between answered in its place, such as a proxy that has no backend at the moment."""
     if isinstance(failure, ProblemError) and not failure.code and (failure.status >= 500 or failure.status == 404):

@@ -13,8 +13,8 @@ from typing import Any
 from . import types as doc
 from ._async import AsyncHoldpoint
 from ._task import AsyncTask, failure_text
-from ._transport import now
-from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, is_transient, of_run
+from ._transport import is_unanswered, now
+from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, of_run
 
 logger = logging.getLogger("holdpoint")
 
@@ -257,8 +257,8 @@ async def _as_coroutine(handler: AsyncHandler, task: AsyncTask) -> Any:
 
 
 def _is_refusal(failure: Exception) -> bool:
-    """Whether the service refused the call, or it could not be made at all."""
-    if is_transient(failure):
+    """Whether the service refused the call for good, or it could not be made at all."""
+    if is_unanswered(failure):
         return False
     if isinstance(failure, ProblemError):
         return 400 <= failure.status < 500 and failure.status != 408
