@@ -157,7 +157,8 @@ func seenIn(text []byte, cut bool, toolUseID string) (seen seenCall) {
 }
 
 // deferDecision returns the decision of a headless agent's call. Without one it returns behaviorDefer,
-// or withdraws the request and denies the call if it cannot be deferred for the reason refused.
+// or denies the call if it cannot be deferred for the reason refused. Such a request ends with this
+// process.
 func (c *HookRun) deferDecision(ctx context.Context, asker *ask.Asker, asked hookInput, refused string, getenv func(string) string) (*ask.Answer, mcptools.Permission, error) {
 	call, err := c.callOf(asked, c.Timeout)
 	if err != nil {
@@ -166,19 +167,23 @@ func (c *HookRun) deferDecision(ctx context.Context, asker *ask.Asker, asked hoo
 	if !refusal.ValidID(asked.SessionID) || strings.HasPrefix(asked.SessionID, "-") {
 		refused = notSeen
 	}
+	runID, fence, _ := strings.Cut(getenv(handedVariable), " ")
+	handed := ask.HandedOver{RunID: runID, Fence: fence}
+	if refused != "" {
+		answer, err := asker.Try(ctx, call, handed, "the call cannot wait for a decision without a process")
+		if err == nil && answer.Outcome == "" && answer.Ended == "" {
+			return answer, mcptools.Permission{Behavior: api.BehaviorDeny, Message: refused}, nil
+		}
+		return answer, mcptools.PermissionOf(answer, err), err
+	}
 	// The agent finds a session by the directory in which it was started, and its current one may be another.
 	parked, err := json.Marshal(parkedCall{Agent: c.HooksOf, SessionID: asked.SessionID, Cwd: cmp.Or(getenv("CLAUDE_PROJECT_DIR"), asked.Cwd), Process: processOf(ctx, getenv("CLAUDE_PID"))})
 	if err != nil {
 		return nil, mcptools.Permission{}, err
 	}
-	runID, fence, _ := strings.Cut(getenv(handedVariable), " ")
-	answer, err := asker.Defer(ctx, call, parked, ask.HandedOver{RunID: runID, Fence: fence})
-	switch {
-	case err != nil || answer.Outcome != "" || answer.Ended != "":
-		return answer, mcptools.PermissionOf(answer, err), err
-	case refused != "":
-		return answer, mcptools.Permission{Behavior: api.BehaviorDeny, Message: refused}, asker.Withdraw(ctx, answer.RunID, "the call cannot wait for a decision without a process")
-	default:
+	answer, err := asker.Defer(ctx, call, parked, handed)
+	if err == nil && answer.Outcome == "" && answer.Ended == "" {
 		return answer, mcptools.Permission{Behavior: behaviorDefer}, nil
 	}
+	return answer, mcptools.PermissionOf(answer, err), err
 }

@@ -84,6 +84,10 @@ type reading struct {
 	reader string
 	// claimed is what a claim by this wait returned, if there was one.
 	claimed *api.Resume
+	// grant and answer are what the service signed for this wait. They are kept because a run that
+	// was completed gives them to nobody, and the reply of its completion may be lost.
+	grant  string
+	answer *api.AnswerForWorker
 }
 
 // settled reports whether the wait is over.
@@ -118,6 +122,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Ans
 			answer.Ended = run.Status
 		}
 		answer.Spent = run.Status == api.StatusCompleted && readerOf(run) != r.reader
+		r.addSigned(answer)
 		return answer, nil
 	case answer.Outcome == "":
 		return answer, nil // a worker has the run, without a decision
@@ -127,7 +132,15 @@ func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Ans
 		return &Answer{Run: run, RunID: r.raised.RunID, RequestID: answer.RequestID}, err
 	}
 	answer.Run = taken
+	r.addSigned(answer)
 	return answer, nil
+}
+
+// addSigned adds what the service signed for this wait to the answer that it has read.
+func (r *reading) addSigned(answer *Answer) {
+	if !answer.Spent {
+		answer.Grant, answer.Signed = r.grant, r.answer
+	}
 }
 
 // taken is the output of a run whose decision was read.
@@ -175,8 +188,8 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 	return completed, nil
 }
 
-// signed adds what the service signed to an answer, if there is something. It is in the claim, or is
-// read by the process that has held the run since it asked.
+// signed keeps what the service signed, if there is something. It is in the claim, or is read by the
+// process that has held the run since it asked.
 func (r *reading) signed(ctx context.Context, answer *Answer) error {
 	resume := r.claimed
 	if resume == nil {
@@ -188,12 +201,12 @@ func (r *reading) signed(ctx context.Context, answer *Answer) error {
 	}
 	for _, one := range resume.Approvals {
 		if answer.Approval != nil && one.Resolution.RequestID == answer.RequestID && one.Resolution.Grant != nil {
-			answer.Grant = one.Resolution.Grant.JWS
+			r.grant = one.Resolution.Grant.JWS
 		}
 	}
 	for _, one := range resume.Questions {
 		if answer.Question != nil && one.Resolution.RequestID == answer.RequestID {
-			answer.Signed = &one.Resolution
+			r.answer = &one.Resolution
 		}
 	}
 	return nil

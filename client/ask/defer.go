@@ -13,6 +13,13 @@ type HandedOver struct {
 	Fence string
 }
 
+// take uses the lease of a worker for a run that it has handed over.
+func (r *Raised) take(handed HandedOver) {
+	if r.RunID == handed.RunID {
+		r.fence = handed.Fence
+	}
+}
+
 // Defer raises a call, or finds it again by its key, and returns the decision if there is one. It does
 // not wait: without a decision the Outcome is empty, and the request stays open when this process ends.
 // A worker that claims the decided run gets the checkpoint. It resumes the agent, which makes the same
@@ -25,9 +32,7 @@ func (a *Asker) Defer(ctx context.Context, call Call, checkpoint api.JSON, hande
 		if err != nil {
 			return nil, err
 		}
-		if raised.RunID == handed.RunID {
-			raised.fence = handed.Fence
-		}
+		raised.take(handed)
 		answer, err := a.await(ctx, raised, 0)
 		if err != nil || !answer.Again() {
 			return answer, err

@@ -37,6 +37,32 @@ func (a *Asker) Hold(ctx context.Context, call Call) (*Answer, error) {
 	}
 }
 
+// Try raises a call that cannot wait, and returns the decision if there is one at once, such as the
+// decision of a rule or of an earlier call with the key; see [Asker.Defer] for handed. Otherwise it
+// withdraws the request, with the reason, and the Outcome is empty. The service withdraws the request
+// if this process is killed before. Errors: as of [Asker.Raise] and [Asker.Await].
+func (a *Asker) Try(ctx context.Context, call Call, handed HandedOver, reason string) (*Answer, error) {
+	for {
+		answer, err := a.try(ctx, call, handed)
+		if err == nil && !answer.settled() {
+			return answer, a.Withdraw(ctx, answer.RunID, reason)
+		}
+		if err != nil || !answer.Again() {
+			return answer, err
+		}
+	}
+}
+
+func (a *Asker) try(ctx context.Context, call Call, handed HandedOver) (*Answer, error) {
+	held, err := a.RaiseHeld(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	held.take(handed)
+	return a.await(ctx, held.Raised, 0)
+}
+
 // Again reports whether a waiting caller must ask again: another process has read the
 // decision, or the service considered this one gone, for example while the computer slept.
 func (a *Answer) Again() bool {
