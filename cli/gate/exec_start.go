@@ -115,8 +115,15 @@ func (e *execution) redeem(ctx context.Context, fence string, record startRecord
 	}
 	err := errors.New("the decision came without a grant")
 	if grant != nil && grant.JWS != "" {
+		redemption := client.RedeemGrantParams{Grant: grant.JWS, Input: input, IdempotencyKey: record.AttemptID}
 		err = e.retryTransient(ctx, func() error {
-			_, err := e.RedeemGrant(ctx, client.RedeemGrantParams{Grant: grant.JWS, Input: input, IdempotencyKey: record.AttemptID})
+			_, err := e.RedeemGrant(ctx, redemption)
+			if errors.Is(err, client.ErrGrantExpired) {
+				// The lease has lapsed while the service was away. The grant is valid while it is renewed.
+				if err = e.checkpoint(ctx, fence, record); err == nil {
+					_, err = e.RedeemGrant(ctx, redemption)
+				}
+			}
 			return err
 		})
 	}
