@@ -74,7 +74,7 @@ type RequestExplanation struct {
 	// Deadline is absent once the request is settled.
 	Deadline *ExplainedDeadline `json:"deadline,omitempty"`
 	// Notified has the notifications about the request by the channels of the replica, at most
-	// MaxRecipients. Of a settled request it has those that were sent, withdrawn, or given up.
+	// MaxRecipients. Of a settled request it has no pending ones.
 	Notified []ExplainedNotice `json:"notified,omitempty"`
 	// NotifyAtMs is when people will be notified of the request.
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
@@ -113,8 +113,7 @@ type PendingExplanation struct {
 // NoticeState is the state of a notification.
 type NoticeState string
 
-// The states of notifications. A message that is only counted in another one, because of a flood, is
-// sent.
+// The states of notifications.
 const (
 	NoticePending NoticeState = "pending"
 	NoticeSent    NoticeState = "sent"
@@ -122,6 +121,9 @@ const (
 	// NoticeWithdrawn: the channel has put the outcome in the place of the message, or removed it, because the
 	// request was settled.
 	NoticeWithdrawn NoticeState = "withdrawn"
+	// NoticeSkipped: there was no message of its own. Because of a flood another one counts it, a newer one took its
+	// place, or the person could no longer decide.
+	NoticeSkipped NoticeState = "skipped"
 )
 
 // ExplainedNotice is a notification of a person. It has no address.

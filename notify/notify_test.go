@@ -45,8 +45,9 @@ func TestMain(m *testing.M) { rig.Main(m) }
 type inbox struct {
 	mu       sync.Mutex
 	messages []string
-	status   int // of HTTP
-	smtpCode int // of a refused recipient; 0 takes all
+	status   int    // of HTTP
+	smtpCode int    // of a refused recipient; 0 takes all
+	refuses  string // the one recipient that is refused
 	// unconfirmed is how many mails are taken and answered with a failure.
 	unconfirmed int
 	hangs       bool
@@ -110,6 +111,9 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	s.to = to
 	s.inbox.mu.Lock()
 	defer s.inbox.mu.Unlock()
+	if s.inbox.smtpCode == 0 && s.inbox.refuses == to {
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.NoEnhancedCode, Message: "no such user " + to}
+	}
 	if s.inbox.smtpCode != 0 {
 		return &smtp.SMTPError{Code: s.inbox.smtpCode, EnhancedCode: smtp.NoEnhancedCode, Message: "no such user " + to}
 	}

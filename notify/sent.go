@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -76,7 +77,7 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 		case leftMs > 0:
 			return &runs.PutOffError{Ms: leftMs}
 		case earlier.MessageID != m.ID:
-			if err := channel.Withdraw(ctx, addresses[0].Address, earlier, nil); err != nil {
+			if err := s.withdrawOne(ctx, channel, earlier, nil); err != nil {
 				return err
 			}
 		case earlier.SentAtMs != 0:
@@ -100,7 +101,7 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 	case request == nil && m.Repeated:
 		return s.failedSending(ctx, row, nil) // an earlier attempt may have sent it, and the withdrawal finds the row
 	case request == nil:
-		return s.options.Store.RemoveSentMessage(ctx, row)
+		return cmp.Or(s.options.Store.RemoveSentMessage(ctx, row), runs.ErrNotSent)
 	}
 	if err := s.sendAll(ctx, channel, addresses, m); err != nil {
 		return s.failedSending(ctx, row, err)

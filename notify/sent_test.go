@@ -40,8 +40,9 @@ func (r laterReader) NowMs(ctx context.Context) (int64, error) {
 	return nowMs + r.later.Load(), err
 }
 
-// startReplicas raises a request that Ada and Ben may decide. Both have an address at the board.
-func startReplicas(t *testing.T, database string) *replicas {
+// startReplicas raises a request that Ada and Ben may decide. Both have an address at the board, or at the other
+// channel in its place.
+func startReplicas(t *testing.T, database string, other ...notify.Channel) *replicas {
 	t.Helper()
 	s := &replicas{service: &service{database: database, log: &safeBuffer{}}, board: newBoard()}
 	s.Service = inprocess.Start(t, database, inprocess.Options{Logger: s.log.logger()})
@@ -50,8 +51,12 @@ func startReplicas(t *testing.T, database string) *replicas {
 	require.True(t, is)
 	reader, is := s.Store.(notify.Reader)
 	require.True(t, is)
+	var channel notify.Channel = s.board
+	if len(other) > 0 {
+		channel = other[0]
+	}
 	s.send = notify.New(notify.Options{
-		Store: stored, Reader: laterReader{reader, &s.later}, Channels: map[string]notify.Channel{"board": s.board}, ExternalURL: "https://holdpoint.example",
+		Store: stored, Reader: laterReader{reader, &s.later}, Channels: map[string]notify.Channel{"board": channel}, ExternalURL: "https://holdpoint.example",
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) {
 			return []string{"user:ada", "user:ben"}, nil
@@ -226,7 +231,8 @@ func TestAMessageThatIsBeingSentIsWithdrawn(t *testing.T) {
 		s.sends(t, s.withdrawal(t))
 		require.Len(t, s.board.of("ada"), 1)
 		require.Contains(t, s.board.of("ada")[0], "denied by user:local")
-		s.sends(t, s.message(t, "user:ben", 0))
+		_, err := s.send.Send(t.Context(), s.message(t, "user:ben", 0))
+		require.ErrorIs(t, err, runs.ErrNotSent)
 		require.Empty(t, s.board.of("ben"), "the request is settled")
 	})
 }

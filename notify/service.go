@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -97,7 +96,7 @@ func (s *Service) Channels() []string { return slices.Sorted(maps.Keys(s.channel
 // Recipients sets Gone and the people to notify in a command: those whom the due steps of the request's
 // escalation select. Without steps, they are everyone who may decide the request and has a verified
 // address on a channel of this service. Each gets one message: in their browsers, or else at their first
-// such address.
+// such address. If that one fails, [Service.Next] has the next one.
 func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) error {
 	request, run, err := s.open(ctx, advance.Handle)
 	if err != nil || request == nil {
@@ -117,7 +116,7 @@ func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) 
 	return err
 }
 
-// reachableBy returns those of the people who have a verified address on a channel, and the channel.
+// reachableBy returns the people who have a verified address on a channel, with the channel of the first one.
 func (s *Service) reachableBy(ctx context.Context, principals []string) ([]runs.Recipient, error) {
 	if len(principals) == 0 {
 		return nil, nil
@@ -128,27 +127,13 @@ func (s *Service) reachableBy(ctx context.Context, principals []string) ([]runs.
 	}
 	told := map[string]bool{}
 	var to []runs.Recipient
-	slices.SortStableFunc(addresses, func(a, b Address) int {
-		return cmp.Compare(pushFirst(&a), pushFirst(&b))
-	})
-	for i := range addresses {
-		a := &addresses[i]
-		if a.VerifiedAtMs == 0 || told[a.Principal] || s.channels[a.Channel] == nil || len(to) == api.MaxRecipients {
-			continue
+	for _, a := range s.inOrder(addresses) {
+		if !told[a.Principal] && len(to) < api.MaxRecipients {
+			told[a.Principal] = true
+			to = append(to, s.recipient(a))
 		}
-		told[a.Principal] = true
-		_, withdraws := s.channels[a.Channel].(Withdrawer)
-		to = append(to, runs.Recipient{Principal: a.Principal, Channel: a.Channel, Withdraws: withdraws})
 	}
 	return to, nil
-}
-
-// pushFirst orders browsers before other addresses.
-func pushFirst(a *Address) int {
-	if a.Channel == api.PushChannel {
-		return 0
-	}
-	return 1
 }
 
 // open returns an open request before its deadline, with its run; otherwise nil.
@@ -174,112 +159,6 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 		return nil, nil, err
 	}
 	return &found.Request, &record.Run, nil
-}
-
-// sendTimeout bounds an attempt to send or withdraw messages. An attempt makes several calls, each of which may take
-// 15 s. The rest of model.WebhookLeaseMs is for recording its end.
-const sendTimeout = 18 * time.Second
-
-// Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It drops the message without an
-// error if the request is settled or the person may no longer decide it. It returns a
-// *runs.PutOffError while another person is looking at the request, the person snoozes it, or has quiet
-// hours. permanent means that a retry
-// would not help. It ends before the lease of the effect.
-func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	notice, err := model.NoticeOf(effect)
-	if err != nil {
-		return true, err
-	}
-	channel := s.channels[notice.Channel]
-	if channel == nil {
-		return false, errors.New("this replica does not have the channel")
-	}
-	if notice.Withdraws {
-		return s.withdraw(ctx, channel, notice)
-	}
-	request, run, err := s.open(ctx, notice.RequestHandle)
-	if err != nil || request == nil {
-		return false, err
-	}
-	deciders, err := s.options.Deciders(ctx, run, request)
-	if err != nil || !slices.Contains(deciders, notice.Principal) {
-		return false, err
-	}
-	if request.Escalates() {
-		// A newer message about the request takes the place of one that was put off.
-		if progress := request.Progress(); progress.Newest(notice.Principal) > notice.Step {
-			return false, nil
-		}
-	}
-	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
-		return false, err
-	}
-	if err := s.quiet(ctx, notice); err != nil {
-		return false, err
-	}
-	addresses, err := s.addresses(ctx, notice)
-	if err != nil {
-		return false, err
-	}
-	if len(addresses) == 0 {
-		return true, errors.New("the person has no verified address on this channel any more")
-	}
-	number, err := s.options.Store.CountNotice(ctx, notice.Principal, effect.EffectID, s.options.NowMs())
-	if err != nil || number == 0 {
-		return false, err
-	}
-	message := s.message(effect.EffectID, request, run, channel.Summary())
-	if number > api.FloodMessages {
-		open, err := s.countOpen(ctx, notice.Principal)
-		if err != nil {
-			return false, err
-		}
-		message = s.floodMessage(effect.EffectID, open)
-	}
-	if message.Kind != kindFlood {
-		addButtons(channel, request, run.AgentID, message)
-	}
-	if channel.Kind() != api.ChannelPush {
-		if err := s.addLink(ctx, channel, &addresses[0], request, message); err != nil {
-			return false, err
-		}
-	}
-	if withdrawer, is := channel.(Withdrawer); is && message.Kind != kindFlood {
-		err = s.sendOnce(ctx, withdrawer, addresses, notice, message)
-	} else {
-		err = s.sendAll(ctx, channel, addresses, message)
-	}
-	return errors.Is(err, ErrPermanent), err
-}
-
-// countOpen counts the open requests within a person's scope.
-func (s *Service) countOpen(ctx context.Context, principal string) (int64, error) {
-	var all int64
-	reach, err := s.options.Reach(ctx, principal)
-	if err != nil {
-		return 0, err
-	}
-	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		count, err := s.options.Reader.Within(reach).CountPendingRequests(ctx, reads.RequestQuery{Kind: kind})
-		if err != nil {
-			return 0, err
-		}
-		all += count
-	}
-	return all, nil
-}
-
-// addresses returns where a message to a person goes: all browsers, or the first verified address on
-// another channel.
-func (s *Service) addresses(ctx context.Context, notice *model.PersonNotice) ([]Address, error) {
-	all, err := s.options.Store.Addresses(ctx, []string{notice.Principal})
-	all = slices.DeleteFunc(all, func(a Address) bool { return a.Channel != notice.Channel || a.VerifiedAtMs == 0 })
-	if notice.Channel != api.PushChannel && len(all) > 1 {
-		all = all[:1]
-	}
-	return all, err
 }
 
 // Views returns the channels with their unsent messages.

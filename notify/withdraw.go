@@ -100,11 +100,15 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 	return refused != nil, refused
 }
 
-// withdrawOne withdraws a message from all addresses of its person on the channel.
+// withdrawOne withdraws a message from all addresses of its person on the channel. A message with a reference needs
+// no address.
 func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *SentMessage, m *Message) error {
-	addresses, err := s.addresses(ctx, &model.PersonNotice{Principal: sent.Principal, Channel: sent.Channel})
+	addresses, err := s.onChannel(ctx, sent.Principal, sent.Channel)
 	if err != nil {
 		return err
+	}
+	if sent.Reference != "" && len(addresses) > 1 {
+		addresses = addresses[:1]
 	}
 	if len(addresses) == 0 {
 		return channel.Withdraw(ctx, "", sent, m)

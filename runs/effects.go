@@ -31,6 +31,11 @@ type FinishEffect struct {
 	RunID string
 	// RequestHandle, for such a message, is its request, whose escalation continues at once.
 	RequestHandle string
+	// Next is where a message to a person goes now, at another address, in place of a retry or of giving it up; nil
+	// for no other address.
+	Next *NextAddress
+	// Unsent says that no message of its own was sent, and none will be: the effect ends without an attempt.
+	Unsent bool
 	// PutOffMs says that the attempt was not made, because the effect is held back for that long. It does
 	// not count as an attempt.
 	PutOffMs int64
@@ -70,7 +75,11 @@ func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
 
 // Spec implements Command.
 func (c *FinishEffect) Spec() Spec {
-	return Spec{Name: "FinishEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: oneRow}
+	size := oneRow
+	if c.Next != nil {
+		size.Rows++
+	}
+	return Spec{Name: "FinishEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: size}
 }
 
 // Needs implements Command.
@@ -102,6 +111,10 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 		effect.DueAtMs = w.nowMs + c.PutOffMs
 	case c.Error == "":
 		w.endEffect(effect, api.EffectDone, "")
+		if c.Unsent && !stale {
+			effect.Attempts = 0
+		}
+	case c.Next != nil && effect.Kind == api.EffectNotify && effect.RunID == c.RunID && w.passOn(effect, c.Next, c.Error):
 	case c.Permanent || effect.Attempts >= effect.MaxAttempts():
 		w.endEffect(effect, api.EffectFailed, c.Error)
 		if effect.Kind == api.EffectNotify && effect.RunID == c.RunID {

@@ -108,4 +108,6 @@ type notificationFailedEvent struct {
 	RequestID string        `json:"request_id"`
 	Who       string        `json:"who"`
 	Channel   string        `json:"channel"`
+	// NextChannel is empty if the person has no other address.
+	NextChannel string `json:"next_channel,omitempty"`
 }

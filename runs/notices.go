@@ -32,10 +32,59 @@ type PutOffError struct{ Ms int64 }
 
 func (e *PutOffError) Error() string { return "the message is held back" }
 
+// ErrNotSent says that the person got no message of its own, and needs none any more. It is not a failure.
+var ErrNotSent = errors.New("no message of its own was sent")
+
 // RetryAfterError is a failure after which the receiver asked for a pause.
 type RetryAfterError struct{ Ms int64 }
 
 func (e *RetryAfterError) Error() string { return "the receiver asks for a pause" }
+
+// NextAddress is where a message goes that was given up at another address of the same person.
+type NextAddress struct {
+	To Recipient
+	// Tried and Later become the members of the message's PersonNotice.
+	Tried, Later []string
+}
+
+// PersonNotice is the payload of an api.EffectNotify: a message to a person, or the withdrawal of all
+// messages about a settled request. It has no address, because the person's address at the time of sending
+// is used.
+type PersonNotice struct {
+	RequestHandle string `json:"request_handle"`
+	RequestID     string `json:"request_id"`
+	Principal     string `json:"principal,omitempty"`
+	Channel       string `json:"channel"`
+	// Step distinguishes the messages about a request to a person: the round of its escalation, 0
+	// without one.
+	Step int64 `json:"step"`
+	// OfStep is the step of the escalation, and Urgent its member.
+	OfStep int64 `json:"of_step,omitzero"`
+	Urgent bool  `json:"urgent,omitzero"`
+	// Turn counts the addresses that the message was given up at before this one. Tried has their ids; Later has those
+	// that failed only a few times, which come again after all others.
+	Turn  int64    `json:"turn,omitzero"`
+	Tried []string `json:"tried,omitempty"`
+	Later []string `json:"later,omitempty"`
+	// InPlaceOf is the effect of the message at the address before, and Failure why it was given up.
+	InPlaceOf string `json:"in_place_of,omitempty"`
+	Failure   string `json:"failure,omitempty"`
+	// Withdraws says that the messages of the channel about the request are withdrawn. It has no person.
+	Withdraws bool `json:"withdraws,omitzero"`
+}
+
+// NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
+// changed outside of the service.
+func NoticeOf(e *model.Effect) (*PersonNotice, error) {
+	var notice PersonNotice
+	if err := readPayload(e, e.Payload, &notice); err != nil {
+		return nil, err
+	}
+	if (notice.Principal == "") != notice.Withdraws || notice.Channel == "" {
+		return nil, errors.New("the message has no person or no channel")
+	}
+	return &notice, checkPayloadIDs(e, notice.RequestHandle, notice.RequestID)
+}
 
 // notify enqueues a message to each recipient, and writes the event that lists them.
 func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64, to []Recipient) {
@@ -59,7 +108,7 @@ func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64,
 func (w *workingCopy) enqueueNotice(request *model.Request, to Recipient, notice model.PersonNotice) {
 	notice.RequestHandle, notice.RequestID, notice.Principal, notice.Channel = request.Handle, request.RequestID, to.Principal, to.Channel
 	w.enqueueEffect(&model.Effect{
-		SessionID: request.SessionID, EffectID: model.NoticeEffectID(to.Channel, request.Handle, to.Principal, notice.Step),
+		SessionID: request.SessionID, EffectID: model.NextNoticeEffectID(to.Channel, request.Handle, to.Principal, notice.Step, notice.Turn),
 		RunID: request.RunID, Kind: api.EffectNotify, TargetSessionID: request.SessionID, WebhookID: model.NoticeWebhookID(to.Channel),
 		Payload: document.Encode(notice),
 	})
@@ -80,6 +129,36 @@ func (w *workingCopy) withdrawNotices(request *model.Request) {
 	}
 }
 
+// passOn has a message that was given up sent to the person's next address. It ends the effect, and returns false
+// if the request needs no message any more.
+func (w *workingCopy) passOn(effect *model.Effect, next *NextAddress, failure string) bool {
+	run := w.run(effect.RunID)
+	notice, err := NoticeOf(effect)
+	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
+		return false
+	}
+	request := w.request(run.RunID, notice.RequestID)
+	if request == nil || !request.Open() || request.Handle != notice.RequestHandle {
+		return false
+	}
+	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel, next.To.Channel})
+	passed := *notice
+	passed.Turn, passed.Tried, passed.Later = notice.Turn+1, next.Tried, next.Later
+	passed.InPlaceOf, passed.Failure = effect.EffectID, StorableText(failure)
+	w.enqueueNotice(request, next.To, passed)
+	if next.To.Withdraws {
+		var state model.EscalationState
+		if request.EscalationState != nil {
+			state = request.Progress()
+		}
+		state.WithdrawFrom(next.To.Channel)
+		w.editRequest(request).EscalationState = document.Encode(state)
+	}
+	w.endEffect(effect, api.EffectDone, "")
+	w.saveRun(run)
+	return true
+}
+
 // noteUndelivered writes the event that the service gave up on a message, and makes the next step of the
 // escalation due at once. A finished run gets no more events, and a withdrawal that was given up has none.
 func (w *workingCopy) noteUndelivered(effect *model.Effect) {
@@ -88,7 +167,7 @@ func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
 		return
 	}
-	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel})
+	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel, ""})
 	if request := w.request(run.RunID, notice.RequestID); request != nil && request.Handle == notice.RequestHandle {
 		w.hurry(request, notice.OfStep)
 	}

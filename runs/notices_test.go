@@ -128,3 +128,62 @@ func TestASettledRequestWithdrawsItsMessages(t *testing.T) {
 	require.True(t, notice.Withdraws)
 	require.Empty(t, notice.Principal)
 }
+
+// A message that fails goes to the person's next address instead, and the escalation takes its time.
+func TestAMessageGoesToTheNextAddress(t *testing.T) {
+	t.Parallel()
+	e := newEscalating(t, threeSteps...)
+	e.people = map[int64][]runs.Recipient{0: byMail("ada")}
+	e.advance()
+	before := e.nextMs()
+	handle := e.request("r", "q").Handle
+	id := model.NoticeEffectID("mail", handle, "user:ada", 0)
+	finish := func(effectID string, next *runs.NextAddress, permanent bool) (*model.Effect, []*model.Effect) {
+		claimed := e.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
+		require.NotNil(t, claimed.Effect)
+		reply, change, err := e.decide(&runs.FinishEffect{
+			SessionID: "s", EffectID: effectID, RunID: "r", RequestHandle: handle, Attempt: claimed.Effect.Attempts, Error: "x", Permanent: permanent, Next: next,
+		})
+		require.NoError(t, err)
+		e.flush()
+		return reply.Effect, change.NewEffects
+	}
+	ended, written := finish(id, &runs.NextAddress{To: runs.Recipient{Principal: "user:ada", Channel: "board", Withdraws: true}, Tried: []string{"address_1"}}, true)
+	require.Equal(t, api.EffectDone, ended.State)
+	require.JSONEq(t, `{"type":"notification_failed","request_id":"q","who":"user:ada","channel":"mail","next_channel":"board"}`, e.lastEvent("r", api.EventNotificationFailed))
+	require.Equal(t, before, e.nextMs(), "the person is not counted as not reached")
+	require.Len(t, written, 1)
+	require.Equal(t, "notify.board", written[0].WebhookID)
+	require.Equal(t, []string{"board"}, e.request("r", "q").Progress().Withdraw)
+	notice, err := model.NoticeOf(written[0])
+	require.NoError(t, err)
+	require.Equal(t, &model.PersonNotice{
+		RequestHandle: handle, RequestID: "q", Principal: "user:ada", Channel: "board", Turn: 1, Tried: []string{"address_1"}, InPlaceOf: id, Failure: "x",
+	}, notice)
+
+	// Another address of the same channel is another message. The last one hurries the next step.
+	_, written = finish(written[0].EffectID, &runs.NextAddress{To: runs.Recipient{Principal: "user:ada", Channel: "mail"}, Tried: []string{"address_1", "address_2"}}, false)
+	require.NotEqual(t, id, written[0].EffectID)
+	ended, _ = finish(written[0].EffectID, nil, true)
+	require.Equal(t, api.EffectFailed, ended.State)
+	require.JSONEq(t, `{"type":"notification_failed","request_id":"q","who":"user:ada","channel":"mail"}`, e.lastEvent("r", api.EventNotificationFailed))
+	require.Equal(t, e.nowMs-startMs, e.nextMs())
+}
+
+// A settled request needs no message at another address: the retry finds that out.
+func TestASettledRequestHasNoNextAddress(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
+	h.nowMs += notifyAfterMs
+	written := h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"})
+	claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: written[0].EffectID})
+	h.must(allow("r", "a"))
+	reply, change, err := h.decide(&runs.FinishEffect{
+		SessionID: "s", EffectID: written[0].EffectID, RunID: "r", Attempt: claimed.Effect.Attempts, Error: "x",
+		Next: &runs.NextAddress{To: runs.Recipient{Principal: "user:ada", Channel: "ops"}},
+	})
+	require.NoError(t, err)
+	require.Empty(t, change.NewEffects)
+	require.Equal(t, api.EffectPending, reply.Effect.State)
+}

@@ -19,10 +19,11 @@ type effectRow struct {
 		RunID string `json:"run_id"`
 		// RequestHandle is the first withdrawn request.
 		RequestHandle string `json:"request_handle"`
-		// Principal, Channel and Step are of a message to a person.
+		// Principal, Channel, Step and Turn are of a message to a person.
 		Principal string `json:"principal"`
 		Channel   string `json:"channel"`
 		Step      int64  `json:"step"`
+		Turn      int64  `json:"turn"`
 		// Withdraws is of the withdrawal of messages.
 		Withdraws bool `json:"withdraws"`
 		// EventID is the event delivered to a webhook.
@@ -64,7 +65,7 @@ func (f *effectRow) id() string {
 		if f.payload.Withdraws {
 			return model.WithdrawalEffectID(f.payload.Channel, f.payload.RequestHandle)
 		}
-		return model.NoticeEffectID(f.payload.Channel, f.payload.RequestHandle, f.payload.Principal, f.payload.Step)
+		return model.NextNoticeEffectID(f.payload.Channel, f.payload.RequestHandle, f.payload.Principal, f.payload.Step, f.payload.Turn)
 	case api.EffectDeliverWebhook:
 		if f.WebhookID == api.CallbackWebhookID {
 			origin, _ := model.CallbackOrigin(f.EffectID)

@@ -76,7 +76,7 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 		if facts.People, err = c.people(ctx, &record.Run, &found.Request, actor); err != nil {
 			return nil, err
 		}
-		notices, err := c.notices(ctx, &record.Run)
+		notices, err := c.notices(ctx, &record.Run, found.Request.CreatedAtMs)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,13 @@ func (c *Collector) child(ctx context.Context, facts *RunFacts, actor runs.Actor
 
 func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {
 	run := &facts.Record.Run
-	notices, err := c.notices(ctx, run)
+	sinceMs := facts.NowMs
+	for i := range facts.Record.Requests {
+		if request := &facts.Record.Requests[i]; request.Open() {
+			sinceMs = min(sinceMs, request.CreatedAtMs)
+		}
+	}
+	notices, err := c.notices(ctx, run, sinceMs)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
-// maxPending bounds the pending effects of a run that are read.
-const maxPending = 100
+const (
+	// maxPending bounds the pending effects of a run that are read, and maxMessages the messages.
+	maxPending  = 100
+	maxMessages = 2_000
+)
 
 // Notices says who was notified of a request.
 type Notices struct {
@@ -24,26 +27,71 @@ type Notices struct {
 	Nobody bool
 }
 
-// notices reads the notifications about the requests of a run, by handle.
-func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle string) *Notices, error) {
+// messages reads the messages about the requests of a run since a time, by handle. whole is false if the run has too
+// many, and the newest are missing.
+func (c *Collector) messages(ctx context.Context, sessionID, runID string, sinceMs int64) (sent map[string][]api.ExplainedNotice, whole bool, err error) {
+	sent = map[string][]api.ExplainedNotice{}
+	failures := map[string]string{} // of messages that went to another address instead, by effect
+	ids := map[string][]string{}
+	left := maxMessages
+	for _, channel := range c.Channels {
+		query := reads.EffectQuery{
+			SessionID: sessionID, RunID: runID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
+			After: &reads.EffectPosition{CreatedAtMs: sinceMs - 1},
+		}
+		for {
+			effects, err := c.Reader.Effects(ctx, query)
+			if err != nil {
+				return nil, false, err
+			}
+			for i := range effects {
+				query.After = &reads.EffectPosition{CreatedAtMs: effects[i].CreatedAtMs, EffectID: effects[i].EffectID}
+				notice, err := model.NoticeOf(&effects[i])
+				if err != nil || notice.Withdraws {
+					continue // a withdrawal, or a row that was changed outside of the service; doctor reports it
+				}
+				if notice.InPlaceOf != "" {
+					failures[notice.InPlaceOf] = notice.Failure
+				}
+				sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
+				ids[notice.RequestHandle] = append(ids[notice.RequestHandle], effects[i].EffectID)
+			}
+			if left -= len(effects); left <= 0 || len(effects) < query.Limit {
+				break
+			}
+		}
+		if left <= 0 {
+			break
+		}
+	}
+	for handle, notices := range sent {
+		for i := range notices {
+			if why := failures[ids[handle][i]]; why != "" {
+				notices[i].State, notices[i].Error = api.NoticeFailed, why
+			}
+		}
+	}
+	return sent, left > 0, nil
+}
+
+// newest returns the newest messages, at most api.MaxRecipients, in the order of their people.
+func newest(sent []api.ExplainedNotice) []api.ExplainedNotice {
+	if len(sent) > api.MaxRecipients {
+		slices.SortStableFunc(sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(b.AtMs, a.AtMs) })
+		sent = sent[:api.MaxRecipients]
+	}
+	slices.SortStableFunc(sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
+	return sent
+}
+
+// notices reads the notifications about open requests of a run since a time, by handle.
+func (c *Collector) notices(ctx context.Context, run *model.Run, sinceMs int64) (func(handle string) *Notices, error) {
 	if len(c.Channels) == 0 {
 		return func(string) *Notices { return nil }, nil
 	}
-	sent := map[string][]api.ExplainedNotice{}
-	for _, channel := range c.Channels {
-		effects, err := c.Reader.Effects(ctx, reads.EffectQuery{
-			SessionID: run.SessionID, RunID: run.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
-		})
-		if err != nil {
-			return nil, err
-		}
-		for i := range effects {
-			notice, err := model.NoticeOf(&effects[i])
-			if err != nil || notice.Withdraws {
-				continue // a withdrawal, or a row that was changed outside of the service; doctor reports it
-			}
-			sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
-		}
+	sent, whole, err := c.messages(ctx, run.SessionID, run.RunID, sinceMs)
+	if err != nil {
+		return nil, err
 	}
 	pending, err := c.Reader.Effects(ctx, reads.EffectQuery{SessionID: run.SessionID, RunID: run.RunID, State: api.EffectPending, Limit: maxPending})
 	if err != nil {
@@ -56,57 +104,57 @@ func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle st
 	// A service with no other channel notifies nobody until somebody turns it on in a browser.
 	silent := slices.Equal(c.Channels, []string{api.PushChannel})
 	return func(handle string) *Notices {
-		of := &Notices{Sent: sent[handle], AtMs: due[model.EffectID(api.EffectAdvanceRequest, handle)]}
-		slices.SortStableFunc(of.Sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
-		of.Sent = of.Sent[:min(len(of.Sent), api.MaxRecipients)]
-		of.Nobody = !silent && len(of.Sent) == 0 && of.AtMs == 0 && len(pending) < maxPending
+		of := &Notices{Sent: newest(sent[handle]), AtMs: due[model.EffectID(api.EffectAdvanceRequest, handle)]}
+		of.Nobody = !silent && whole && len(of.Sent) == 0 && of.AtMs == 0 && len(pending) < maxPending
 		return of
 	}, nil
 }
 
 // settledNotices reads the notifications about a settled request that were sent, and whether they were withdrawn.
 func (c *Collector) settledNotices(ctx context.Context, request *model.Request) (*Notices, error) {
-	of := &Notices{}
-	for _, channel := range c.Channels {
-		query := reads.EffectQuery{
-			SessionID: request.SessionID, RunID: request.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
-			After: &reads.EffectPosition{CreatedAtMs: request.CreatedAtMs - 1},
-		}
-		effects, err := c.Reader.Effects(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		var sent []api.ExplainedNotice
-		for i := range effects {
-			notice, err := model.NoticeOf(&effects[i])
-			if err == nil && !notice.Withdraws && notice.RequestHandle == request.Handle && effects[i].State != api.EffectPending {
-				sent = append(sent, explainedNotice(&effects[i], notice))
-			}
-		}
-		if len(sent) == 0 {
-			continue
-		}
-		// The withdrawal was written with the decision. It has the next id behind this one.
-		id := model.WithdrawalEffectID(channel, request.Handle)
-		query.After, query.Limit = &reads.EffectPosition{CreatedAtMs: request.SettledAtMs, EffectID: id[:len(id)-1]}, 1
-		if effects, err = c.Reader.Effects(ctx, query); err != nil {
-			return nil, err
-		}
-		withdrawn := len(effects) == 1 && effects[0].EffectID == id && effects[0].State == api.EffectDone
-		for _, notice := range sent {
-			switch {
-			case notice.State == api.NoticeFailed:
-			case withdrawn:
-				notice.State, notice.AtMs = api.NoticeWithdrawn, max(effects[0].FinishedAtMs, notice.AtMs)
-			case notice.AtMs > request.SettledAtMs:
-				continue // its effect also ends if the message is no longer sent
-			}
-			of.Sent = append(of.Sent, notice)
-		}
+	if len(c.Channels) == 0 {
+		return &Notices{}, nil
 	}
-	slices.SortStableFunc(of.Sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
-	of.Sent = of.Sent[:min(len(of.Sent), api.MaxRecipients)]
+	all, _, err := c.messages(ctx, request.SessionID, request.RunID, request.CreatedAtMs)
+	if err != nil {
+		return nil, err
+	}
+	withdrawnMs := map[string]int64{}
+	of := &Notices{}
+	for _, notice := range all[request.Handle] {
+		atMs, known := withdrawnMs[notice.Channel]
+		if !known {
+			if atMs, err = c.withdrawnAt(ctx, request, notice.Channel); err != nil {
+				return nil, err
+			}
+			withdrawnMs[notice.Channel] = atMs
+		}
+		switch {
+		case notice.State == api.NoticePending:
+			continue
+		case notice.State == api.NoticeSent && atMs != 0:
+			notice.State, notice.AtMs = api.NoticeWithdrawn, max(atMs, notice.AtMs)
+		case notice.State != api.NoticeFailed && notice.AtMs > request.SettledAtMs:
+			continue // its effect also ends if the message is no longer sent
+		}
+		of.Sent = append(of.Sent, notice)
+	}
+	of.Sent = newest(of.Sent)
 	return of, nil
+}
+
+// withdrawnAt returns when a channel withdrew its messages about a settled request; 0 if it has not.
+func (c *Collector) withdrawnAt(ctx context.Context, request *model.Request, channel string) (int64, error) {
+	// The withdrawal was written with the decision. It has the next id behind this one.
+	id := model.WithdrawalEffectID(channel, request.Handle)
+	effects, err := c.Reader.Effects(ctx, reads.EffectQuery{
+		SessionID: request.SessionID, RunID: request.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: 1,
+		After: &reads.EffectPosition{CreatedAtMs: request.SettledAtMs, EffectID: id[:len(id)-1]},
+	})
+	if err != nil || len(effects) == 0 || effects[0].EffectID != id || effects[0].State != api.EffectDone {
+		return 0, err
+	}
+	return effects[0].FinishedAtMs, nil
 }
 
 func explainedNotice(effect *model.Effect, notice *model.PersonNotice) api.ExplainedNotice {
@@ -117,6 +165,9 @@ func explainedNotice(effect *model.Effect, notice *model.PersonNotice) api.Expla
 	switch effect.State {
 	case api.EffectDone:
 		e.State, e.AtMs = api.NoticeSent, effect.FinishedAtMs
+		if effect.Attempts == 0 {
+			e.State = api.NoticeSkipped
+		}
 	case api.EffectFailed:
 		e.State, e.AtMs = api.NoticeFailed, effect.FinishedAtMs
 	case api.EffectPending:
@@ -134,7 +185,7 @@ func (n *Notices) text(nowMs int64) string {
 	case len(n.Sent) == 0:
 		return ""
 	}
-	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent, api.NoticeWithdrawn}
+	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent, api.NoticeWithdrawn, api.NoticeSkipped}
 	sorted := slices.Clone(n.Sent)
 	slices.SortStableFunc(sorted, func(a, b api.ExplainedNotice) int {
 		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
@@ -155,6 +206,8 @@ func noticeText(n *api.ExplainedNotice, nowMs int64) string {
 	switch {
 	case n.State == api.NoticeSent:
 		how += ", " + ago(n.AtMs, nowMs)
+	case n.State == api.NoticeSkipped:
+		how += ", no message of its own"
 	case n.State == api.NoticeWithdrawn:
 		how += ", withdrawn " + ago(n.AtMs, nowMs)
 	case n.State == api.NoticeFailed:

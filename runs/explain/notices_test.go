@@ -32,6 +32,12 @@ func (r *rows) Effects(_ context.Context, q reads.EffectQuery) (found []model.Ef
 		return cmp.Or(cmp.Compare(a.CreatedAtMs, b.CreatedAtMs), cmp.Compare(a.EffectID, b.EffectID))
 	})
 	for _, effect := range r.effects {
+		if q.State != "" && q.State != effect.State {
+			continue
+		}
+		if q.After == nil {
+			q.After = &reads.EffectPosition{}
+		}
 		behind := effect.CreatedAtMs > q.After.CreatedAtMs || effect.CreatedAtMs == q.After.CreatedAtMs && effect.EffectID > q.After.EffectID
 		if behind && effect.WebhookID == q.WebhookID && len(found) < q.Limit {
 			found = append(found, effect)
@@ -47,7 +53,7 @@ func TestNoticesOfASettledRequest(t *testing.T) {
 	effect := func(handle, channel, who string, state api.EffectState, createdMs, finishedMs int64) model.Effect {
 		e := model.Effect{
 			SessionID: "s", RunID: "r", Kind: api.EffectNotify, State: state, WebhookID: model.NoticeWebhookID(channel), CreatedAtMs: createdMs, FinishedAtMs: finishedMs,
-			EffectID: model.NoticeEffectID(channel, handle, who, 0), Payload: api.JSON(fmt.Sprintf(`{"request_handle":%q,"request_id":"q","principal":%q,"channel":%q,"step":0}`, handle, who, channel)),
+			Attempts: 1, EffectID: model.NoticeEffectID(channel, handle, who, 0), Payload: api.JSON(fmt.Sprintf(`{"request_handle":%q,"request_id":"q","principal":%q,"channel":%q,"step":0}`, handle, who, channel)),
 		}
 		if who == "" {
 			e.EffectID, e.Payload = model.WithdrawalEffectID(channel, handle), api.JSON(fmt.Sprintf(`{"request_handle":%q,"request_id":"q","channel":%q,"step":0,"withdraws":true}`, handle, channel))
@@ -57,12 +63,15 @@ func TestNoticesOfASettledRequest(t *testing.T) {
 	request := asked(model.KindApproval, func(r *model.Request) {
 		r.Outcome, r.SettledAtMs, r.ResolvedBy, r.CreatedAtMs = api.OutcomeAllowed, settled, "user:ada", now-20*minute
 	})
+	counted := effect("h", "slack", "user:cyd", api.EffectDone, now-19*minute, now-18*minute)
+	counted.Attempts = 0
 	sent := []model.Effect{
 		effect("earlier", "slack", "user:eve", api.EffectDone, now-30*minute, now-30*minute),
 		effect("h", "slack", "user:ada", api.EffectDone, now-19*minute, now-18*minute),
 		effect("h", "slack", "user:ben", api.EffectFailed, now-19*minute, now-17*minute),
 		effect("h", "mail", "user:dan", api.EffectDone, now-19*minute, now-16*minute),
 		effect("h", "mail", "user:joe", api.EffectDone, now-6*minute, settled+second),
+		counted,
 		effect("h", "mail", "user:zoe", api.EffectPending, now-6*minute, 0),
 		effect("other", "slack", "user:eve", api.EffectDone, now-6*minute, now-6*minute),
 		effect("other", "slack", "", api.EffectDone, settled, now),
@@ -84,8 +93,8 @@ func TestNoticesOfASettledRequest(t *testing.T) {
 		return of
 	}
 	taken := explained(effect("h", "slack", "", api.EffectDone, settled, now-4*minute))
-	require.Equal(t, map[string]api.NoticeState{"user:ada": api.NoticeWithdrawn, "user:ben": api.NoticeFailed, "user:dan": api.NoticeSent}, states(taken))
-	require.Equal(t, "Allowed 5 min ago by ada. Notified: ben (slack, not reached, given up 17 min ago), dan (mail, 16 min ago), ada (slack, withdrawn 4 min ago).", taken.Text)
+	require.Equal(t, map[string]api.NoticeState{"user:ada": api.NoticeWithdrawn, "user:ben": api.NoticeFailed, "user:cyd": api.NoticeSkipped, "user:dan": api.NoticeSent}, states(taken))
+	require.Equal(t, "Allowed 5 min ago by ada. Notified: ben (slack, not reached, given up 17 min ago), dan (mail, 16 min ago), ada (slack, withdrawn 4 min ago) and 1 more.", taken.Text)
 	require.EqualValues(t, now-4*minute, taken.Notified[0].AtMs)
 
 	for name, state := range map[string]api.EffectState{"not yet": api.EffectPending, "given up": api.EffectFailed} {
@@ -94,4 +103,55 @@ func TestNoticesOfASettledRequest(t *testing.T) {
 	require.Equal(t, api.NoticeSent, states(explained())["user:ada"], "a channel that does not withdraw")
 	sent = nil
 	require.Equal(t, "Allowed 5 min ago by ada.", explained().Text)
+}
+
+// manyRows is a store with an open request, whose run has many messages about earlier ones.
+type manyRows struct {
+	*rows
+	run model.RunRecord
+}
+
+func (m *manyRows) Run(context.Context, string) (*model.RunRecord, error) { return &m.run, nil }
+
+// openDirectory asks for no credentials.
+type openDirectory struct{ explain.Directory }
+
+func (openDirectory) Open(context.Context) (bool, error) { return true, nil }
+
+// Every message about the request counts, however many other messages its run has.
+func TestNoticesBehindManyOthers(t *testing.T) {
+	t.Parallel()
+	request := asked(model.KindApproval, func(r *model.Request) { r.CreatedAtMs = now - 20*minute })
+	message := func(handle, who, member string, n int64) model.Effect {
+		return model.Effect{
+			SessionID: "s", RunID: "r", Kind: api.EffectNotify, State: api.EffectDone, WebhookID: model.NoticeWebhookID("mail"), CreatedAtMs: now - 10*minute + n,
+			FinishedAtMs: now - 9*minute + n, Attempts: 1, EffectID: fmt.Sprintf("notify:mail:%s:0:%05d", handle, n),
+			Payload: api.JSON(fmt.Sprintf(`{"request_handle":%q,"request_id":"q","principal":%q,"channel":"mail","step":0%s}`, handle, who, member)),
+		}
+	}
+	var effects []model.Effect
+	for n := range int64(250) {
+		effects = append(effects, message("other", "user:eve", "", n))
+	}
+	explained := func(more ...model.Effect) *api.RequestExplanation {
+		c := &explain.Collector{
+			Channels: []string{"mail"}, NowMs: func(context.Context) (int64, error) { return now, nil }, Directory: openDirectory{},
+		}
+		store := &manyRows{rows: &rows{request: *request.Request, effects: slices.Concat(effects, more)}}
+		c.Reader, c.Whole = store, store
+		e, err := c.OfRequest(t.Context(), "h", runs.Actor{})
+		require.NoError(t, err)
+		return e
+	}
+	require.Contains(t, explained().Text, " Nobody was notified.")
+	first := message("h", "user:ada", "", 300)
+	again := message("h", "user:ada", fmt.Sprintf(`,"turn":1,"in_place_of":%q,"failure":"status 410"`, first.EffectID), 301)
+	e := explained(first, again)
+	require.Contains(t, e.Text, " Notified: ada (mail, not reached, given up 8 min ago), ada (mail, 8 min ago).")
+	require.Equal(t, "status 410", e.Notified[0].Error)
+	// What is not read is not denied.
+	for n := range int64(2_000) {
+		effects = append(effects, message("other", "user:eve", "", 1_000+n))
+	}
+	require.NotContains(t, explained().Text, "Nobody was notified")
 }

@@ -21,12 +21,22 @@ func NoticeEffectID(channel, handle, principal string, step int64) string {
 	return EffectID(api.EffectNotify, fmt.Sprintf("%s:%s:%d:%s", channel, handle, step, hex.EncodeToString(person[:8])))
 }
 
+// NextNoticeEffectID returns the id of the same message at another address of the person: the turn-th after the
+// first. With turn 0 it is NoticeEffectID.
+func NextNoticeEffectID(channel, handle, principal string, step, turn int64) string {
+	id := NoticeEffectID(channel, handle, principal, step)
+	if turn > 0 {
+		id += fmt.Sprintf(":%d", turn)
+	}
+	return id
+}
+
 // WithdrawalEffectID returns the id of the effect that withdraws the messages of a channel about a request.
 func WithdrawalEffectID(channel, handle string) string {
 	return EffectID(api.EffectNotify, channel+":"+handle+":withdraw")
 }
 
-// NoticeChannel returns the channel in an id that was made by [NoticeEffectID] or [WithdrawalEffectID].
+// NoticeChannel returns the channel in the id of a message or of a withdrawal.
 func NoticeChannel(effectID string) (channel string, is bool) {
 	rest, is := strings.CutPrefix(effectID, EffectID(api.EffectNotify, ""))
 	channel, _, _ = strings.Cut(rest, ":")

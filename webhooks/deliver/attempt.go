@@ -37,6 +37,8 @@ type attempt struct {
 	failure      error
 	permanent    bool
 	retryAfterMs int64
+	// unsent says that a message to a person was not sent by itself, and need not be.
+	unsent bool
 	// putOffMs says that the attempt was not made, and how long the delivery is held back.
 	putOffMs int64
 	// gone reports that the webhook was disabled by the answer.
@@ -124,13 +126,18 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	defer cancel()
 	finish := &runs.FinishEffect{
 		SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts,
-		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs, PutOffMs: made.putOffMs,
+		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs, PutOffMs: made.putOffMs, Unsent: made.unsent,
 	}
 	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
 	if channel, is := model.NoticeChannel(effect.EffectID); is {
 		finish.RunID = effect.RunID
 		if notice, err := model.NoticeOf(effect); err == nil && made.failure != nil {
 			finish.RequestHandle = notice.RequestHandle
+			if finish.Next, err = d.next(ctx, effect, made); err != nil {
+				// Without the person's addresses it cannot be given up. The lease expires, and it is attempted again.
+				d.options.Logger.WarnContext(ctx, "the next address of a person cannot be read", slog.String("run_id", effect.RunID), slog.Any("error", err))
+				return
+			}
 		}
 		attrs = append(attrs, slog.String("channel", channel), slog.String("run_id", effect.RunID))
 	} else {

@@ -16,13 +16,19 @@ import (
 // its own lane, so a channel that hangs does not delay the others.
 const noticesAtOnce = 4
 
+// maxNoticePauseMs bounds the pause that a channel may ask for. Someone waits for the message.
+const maxNoticePauseMs = 15 * 60_000
+
 // Notices sends messages to people.
 type Notices interface {
 	// Channels returns the names of the channels.
 	Channels() []string
-	// Send sends the message of an effect. permanent means that a retry would not help. A failure that is
-	// a *runs.PutOffError is not one: the message is held back.
+	// Send sends the message of an effect. permanent means that a retry would not help. Two errors are not failures:
+	// *runs.PutOffError says that the message is held back, runs.ErrNotSent that it is not needed.
 	Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error)
+	// Next returns the person's next address for a message that failed; nil if there is none, or if it is too
+	// early. final says that the message is given up otherwise.
+	Next(ctx context.Context, effect *model.Effect, failure error, final bool) (*runs.NextAddress, error)
 }
 
 // noticeLane sends the messages of one channel.
@@ -80,6 +86,14 @@ func (l *noticeLane) start(ctx context.Context) time.Duration {
 	return pace
 }
 
+// next returns where a failed message goes; nil if it has no other address, or is retried first.
+func (d *Deliverer) next(ctx context.Context, effect *model.Effect, made attempt) (*runs.NextAddress, error) {
+	if d.options.Notices == nil {
+		return nil, nil
+	}
+	return d.options.Notices.Next(ctx, effect, made.failure, made.permanent || effect.Attempts >= effect.MaxAttempts())
+}
+
 // send sends one message. A refused address counts as delivered for the breaker: it does not mean that
 // the channel fails, and must not delay the messages of other people.
 func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
@@ -91,10 +105,13 @@ func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
 		if errors.As(failure, &putOff) {
 			return attempt{putOffMs: max(putOff.Ms, 1)}
 		}
+		if errors.Is(failure, runs.ErrNotSent) {
+			return attempt{unsent: true}
+		}
 		refused = permanent
 		made := attempt{failure: failure, permanent: permanent}
 		if pause := (*runs.RetryAfterError)(nil); errors.As(failure, &pause) {
-			made.retryAfterMs = pause.Ms
+			made.retryAfterMs = min(pause.Ms, maxNoticePauseMs)
 		}
 		return made
 	})

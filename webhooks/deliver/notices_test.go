@@ -20,6 +20,7 @@ import (
 type noticeStore struct {
 	Store
 	finished []*runs.FinishEffect
+	payload  string
 	orphans  []reads.DueEffect
 }
 
@@ -39,15 +40,25 @@ func (s *noticeStore) OrphanNotices(_ context.Context, channels []string, graceM
 func (s *noticeStore) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
 	switch c := command.(type) {
 	case *runs.ClaimEffect:
-		return runs.Reply{Effect: &model.Effect{SessionID: c.SessionID, EffectID: c.EffectID, RunID: "r", Kind: api.EffectNotify, WebhookID: "notify.mail", Attempts: 1}}, nil
+		return runs.Reply{Effect: &model.Effect{SessionID: c.SessionID, EffectID: c.EffectID, RunID: "r", Kind: api.EffectNotify, WebhookID: "notify.mail", Attempts: 1, Payload: api.JSON(s.payload)}}, nil
 	case *runs.FinishEffect:
 		s.finished = append(s.finished, c)
 	}
 	return runs.Reply{}, nil
 }
 
-// refusing fails each message.
-type refusing struct{ permanent bool }
+// refusing fails each message. next is the person's next address, or the failure to read it.
+type refusing struct {
+	permanent bool
+	next      *runs.NextAddress
+	unknown   error
+	finals    []bool
+}
+
+func (r *refusing) Next(_ context.Context, _ *model.Effect, _ error, final bool) (*runs.NextAddress, error) {
+	r.finals = append(r.finals, final)
+	return r.next, r.unknown
+}
 
 func (r *refusing) Channels() []string { return []string{"mail"} }
 
@@ -82,6 +93,40 @@ func TestARefusedMailboxOpensNoBreaker(t *testing.T) {
 	}
 	require.True(t, lane.breaker.open())
 	require.Equal(t, Retried, observed[len(observed)-1])
+}
+
+// A failed message goes to the person's next address. It is not given up while that one cannot be read.
+func TestTheNextAddressIsRecorded(t *testing.T) {
+	t.Parallel()
+	store := &noticeStore{payload: `{"request_handle":"h","request_id":"a","principal":"user:ada","channel":"mail","step":0}`}
+	channel := &refusing{permanent: true, unknown: errors.New("the database is gone")}
+	d := &Deliverer{store: store, options: Options{Notices: channel, Logger: slog.New(slog.DiscardHandler), Observe: func(string, Outcome, time.Duration) {}}}
+	lane := noticeLanes(d)["mail"]
+	due := reads.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)}
+	lane.send(t.Context(), due)
+	require.Empty(t, store.finished, "the lease expires, and the message is sent again")
+	channel.unknown, channel.next = nil, &runs.NextAddress{To: runs.Recipient{Principal: "user:ada", Channel: "ops"}}
+	lane.send(t.Context(), due)
+	require.Equal(t, channel.next, store.finished[0].Next)
+	channel.permanent = false
+	lane.send(t.Context(), due)
+	require.Equal(t, []bool{true, true, false}, channel.finals)
+}
+
+// limited asks for a pause of a day.
+type limited struct{ refusing }
+
+func (*limited) Send(context.Context, *model.Effect) (bool, error) {
+	return false, &runs.RetryAfterError{Ms: 86_400_000}
+}
+
+// A receiver cannot silence the messages to a person for a day.
+func TestAPauseOfADayIsCut(t *testing.T) {
+	t.Parallel()
+	store := &noticeStore{}
+	d := &Deliverer{store: store, options: Options{Notices: &limited{}, Logger: slog.New(slog.DiscardHandler), Observe: func(string, Outcome, time.Duration) {}}}
+	noticeLanes(d)["mail"].send(t.Context(), reads.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)})
+	require.EqualValues(t, 15*time.Minute.Milliseconds(), store.finished[0].RetryAfterMs)
 }
 
 // holding holds each message back.

@@ -618,10 +618,10 @@ export interface components {
             /** @description When the next attempt may start. */
             next_at_ms?: components["schemas"]["TimeMs"];
             /**
-             * @description `failed`: the service gave up. `withdrawn`: the channel has put the outcome in the place of the message, or removed it, because the request was settled. A message that is only counted in another one, because of a flood, is `sent`.
+             * @description `failed`: the service gave up. `withdrawn`: the channel has put the outcome in the place of the message, or removed it, because the request was settled. `skipped`: there was no message of its own: because of a flood another one counts it, a newer one took its place, or the person could no longer decide.
              * @enum {string}
              */
-            state: "pending" | "sent" | "failed" | "withdrawn";
+            state: "pending" | "sent" | "failed" | "withdrawn" | "skipped";
             /** @description A principal. */
             who: string;
         };
@@ -1104,7 +1104,7 @@ export interface components {
             next?: components["schemas"]["ExplainedNext"];
             /** @description Set if a decision would wait for a worker, as in a list. */
             no_worker_since_ms?: components["schemas"]["TimeMs"];
-            /** @description The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a settled request these are the ones that were sent, withdrawn, or given up. */
+            /** @description The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a settled request there are no pending ones. */
             notified?: components["schemas"]["ExplainedNotice"][];
             /** @description When people will be notified of the request, at the earliest after an acknowledgement has lapsed. */
             notify_at_ms?: components["schemas"]["TimeMs"];
@@ -1286,7 +1286,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel}` (a message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel, next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

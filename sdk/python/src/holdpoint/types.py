@@ -612,8 +612,9 @@ class ExplainedNotice(TypedDict):
     # When the next attempt may start.
     next_at_ms: NotRequired[int]
     # `failed`: the service gave up. `withdrawn`: the channel has put the outcome in the place of the message, or removed it,
-    # because the request was settled. A message that is only counted in another one, because of a flood, is `sent`.
-    state: Literal['pending', 'sent', 'failed', 'withdrawn']
+    # because the request was settled. `skipped`: there was no message of its own: because of a flood another one counts it, a
+    # newer one took its place, or the person could no longer decide.
+    state: Literal['pending', 'sent', 'failed', 'withdrawn', 'skipped']
     # A principal.
     who: str
 
@@ -1096,7 +1097,7 @@ class RequestExplanation(TypedDict):
     # Set if a decision would wait for a worker, as in a list.
     no_worker_since_ms: NotRequired[int]
     # The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a
-    # settled request these are the ones that were sent, withdrawn, or given up.
+    # settled request there are no pending ones.
     notified: NotRequired[list[ExplainedNotice]]
     # When people will be notified of the request, at the earliest after an acknowledgement has lapsed.
     notify_at_ms: NotRequired[int]
@@ -1308,10 +1309,11 @@ class RunEventEntryEvent(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel}` (a
-    # message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is
-    # looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of
-    # their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel,
+    # next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and
+    # `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request,
+    # or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and
+    # `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -1331,10 +1333,11 @@ class RunEventEntry(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel}` (a
-    # message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is
-    # looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of
-    # their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel,
+    # next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and
+    # `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request,
+    # or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and
+    # `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]

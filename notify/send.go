@@ -1,0 +1,146 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
+)
+
+// sendTimeout bounds an attempt to send or withdraw messages. An attempt makes several calls, each of which may take
+// 15 s. The rest of model.WebhookLeaseMs is for recording its end.
+const sendTimeout = 18 * time.Second
+
+// Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It returns runs.ErrNotSent if
+// the request is settled, the person may no longer decide it, or another message counts it because of a flood. It
+// returns a *runs.PutOffError while another person is looking at the request, the person snoozes it, or has quiet
+// hours. permanent means that a retry would not help. It ends before the lease of the effect.
+func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	notice, err := model.NoticeOf(effect)
+	if err != nil {
+		return true, err
+	}
+	channel := s.channels[notice.Channel]
+	if channel == nil {
+		return false, errors.New("this replica does not have the channel")
+	}
+	if notice.Withdraws {
+		return s.withdraw(ctx, channel, notice)
+	}
+	request, run, err := s.needed(ctx, notice)
+	if err != nil {
+		return false, err
+	}
+	addresses, err := s.addresses(ctx, notice)
+	if err != nil {
+		return false, err
+	}
+	if len(addresses) == 0 {
+		return true, errors.New("the person has no verified address on this channel any more")
+	}
+	number, err := s.options.Store.CountNotice(ctx, notice.Principal, fmt.Sprintf("%s:%d", notice.RequestHandle, notice.Step), s.options.NowMs())
+	switch {
+	case err != nil:
+		return false, err
+	case number == 0:
+		return false, runs.ErrNotSent
+	}
+	message := s.message(effect.EffectID, request, run, channel.Summary())
+	if number > api.FloodMessages {
+		open, err := s.countOpen(ctx, notice.Principal)
+		if err != nil {
+			return false, err
+		}
+		message = s.floodMessage(effect.EffectID, open)
+	}
+	if message.Kind != kindFlood {
+		addButtons(channel, request, run.AgentID, message)
+	}
+	if channel.Kind() != api.ChannelPush {
+		if err := s.addLink(ctx, channel, &addresses[0], request, message); err != nil {
+			return false, err
+		}
+	}
+	if withdrawer, is := channel.(Withdrawer); is && message.Kind != kindFlood {
+		err = s.sendOnce(ctx, withdrawer, addresses, notice, message)
+	} else {
+		err = s.sendAll(ctx, channel, addresses, message)
+	}
+	if err == nil && message.Kind == kindFlood {
+		err = runs.ErrNotSent
+	}
+	return errors.Is(err, ErrPermanent), at(&addresses[0], err)
+}
+
+// needed returns the request of a message, and its run. It returns runs.ErrNotSent if the person needs no message
+// about it any more, and a *runs.PutOffError if not now.
+func (s *Service) needed(ctx context.Context, notice *model.PersonNotice) (*model.Request, *model.Run, error) {
+	request, run, err := s.open(ctx, notice.RequestHandle)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case request == nil:
+		return nil, nil, runs.ErrNotSent
+	}
+	deciders, err := s.options.Deciders(ctx, run, request)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !slices.Contains(deciders, notice.Principal):
+		return nil, nil, runs.ErrNotSent
+	}
+	if request.Escalates() {
+		// A newer message about the request takes the place of one that was put off.
+		if progress := request.Progress(); progress.Newest(notice.Principal) > notice.Step {
+			return nil, nil, runs.ErrNotSent
+		}
+	}
+	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
+		return nil, nil, err
+	}
+	return request, run, s.quiet(ctx, notice)
+}
+
+// countOpen counts the open requests within a person's scope.
+func (s *Service) countOpen(ctx context.Context, principal string) (int64, error) {
+	var all int64
+	reach, err := s.options.Reach(ctx, principal)
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		count, err := s.options.Reader.Within(reach).CountPendingRequests(ctx, reads.RequestQuery{Kind: kind})
+		if err != nil {
+			return 0, err
+		}
+		all += count
+	}
+	return all, nil
+}
+
+// addresses returns where a message to a person goes: all browsers, or the first verified address on
+// another channel at which it was not given up.
+func (s *Service) addresses(ctx context.Context, notice *model.PersonNotice) ([]Address, error) {
+	all, err := s.onChannel(ctx, notice.Principal, notice.Channel)
+	all = slices.DeleteFunc(all, func(a Address) bool {
+		return slices.Contains(notice.Tried, placeOf(&a)) || slices.Contains(notice.Later, placeOf(&a))
+	})
+	if notice.Channel != api.PushChannel && len(all) > 1 {
+		all = all[:1]
+	}
+	return all, err
+}
+
+// onChannel returns the verified addresses of a person on a channel.
+func (s *Service) onChannel(ctx context.Context, principal, channel string) ([]Address, error) {
+	all, err := s.options.Store.Addresses(ctx, []string{principal})
+	return slices.DeleteFunc(all, func(a Address) bool { return a.Channel != channel || a.VerifiedAtMs == 0 }), err
+}
