@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -35,10 +36,12 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 		selectors := steps[step].Notify
 		of := runs.DueStep{Step: step, To: sources.failures(selectors)}
 		people := stepPeople(selectors, sources, identities, principals)
-		people = people[:min(len(people), api.MaxRecipients-len(of.To))]
 		channels, err := s.channelsOf(ctx, people)
 		if err != nil {
 			return err
+		}
+		if room := api.MaxRecipients - len(of.To); len(people) > room {
+			people = reachableFirst(people, channels)[:room]
 		}
 		for _, who := range people {
 			recipient := channels[who]
@@ -54,6 +57,18 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 		advance.Steps = append(advance.Steps, of)
 	}
 	return nil
+}
+
+// reachableFirst orders the people with a channel before the others: the others must not take up their room.
+func reachableFirst(people []string, channels map[string]runs.Recipient) []string {
+	notReachable := func(who string) int {
+		if channels[who].Channel != "" {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(people, func(a, b string) int { return cmp.Compare(notReachable(a), notReachable(b)) })
+	return people
 }
 
 // identities returns who may decide anything; none if the service requires no credentials.

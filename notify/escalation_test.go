@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,8 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // raiseEscalating raises an approval with an escalation, and returns its run.
@@ -105,4 +109,60 @@ func (s *service) eventTexts(t *testing.T, runID string) string {
 		all.Write(events[i].Body)
 	}
 	return all.String()
+}
+
+// manyPeople is a store in which only the last people of a large group have addresses.
+type manyPeople struct{ notify.Store }
+
+func (manyPeople) Addresses(_ context.Context, principals []string) (all []notify.Address, _ error) {
+	for _, who := range principals {
+		if who >= "user:0990" {
+			all = append(all, notify.Address{AddressID: who, Principal: who, Channel: "board", VerifiedAtMs: 1})
+		}
+	}
+	return all, nil
+}
+
+// oneRequest is a reader of one open request.
+type oneRequest struct {
+	notify.Reader
+	request model.Request
+}
+
+func (r *oneRequest) DecisionByHandle(context.Context, string) (*model.DecidedRequest, error) {
+	return &model.DecidedRequest{PendingRequest: model.PendingRequest{Request: r.request}}, nil
+}
+func (*oneRequest) NowMs(context.Context) (int64, error) { return 2, nil }
+func (*oneRequest) Run(context.Context, string) (*model.RunRecord, error) {
+	return &model.RunRecord{}, nil
+}
+
+// In a group of a thousand, those who can be reached are, even if hundreds before them cannot.
+func TestAStepForAThousandPeople(t *testing.T) {
+	t.Parallel()
+	var principals []string
+	var identities []*auth.Identity
+	for n := range 1_000 {
+		principals = append(principals, fmt.Sprintf("user:%04d", n))
+		identities = append(identities, &auth.Identity{Principal: principals[n], Role: api.RoleOperator})
+	}
+	s := notify.New(notify.Options{
+		Store: manyPeople{}, Channels: map[string]notify.Channel{"board": newBoard()},
+		Reader: &oneRequest{request: model.Request{
+			Handle: "h", Kind: model.KindApproval, CreatedAtMs: 1, EscalationState: api.JSON(`{"next_at_ms":1}`),
+			Body: api.JSON(`{"escalation":{"steps":[{"after_ms":0,"notify":["role:operator"]}]}}`),
+		}},
+		Deciders:   func(context.Context, *model.Run, *model.Request) ([]string, error) { return principals, nil },
+		Identities: func(context.Context) ([]*auth.Identity, error) { return identities, nil },
+	})
+	advance := &runs.AdvanceRequest{Handle: "h"}
+	require.NoError(t, s.Recipients(t.Context(), advance))
+	require.Len(t, advance.Steps, 1)
+	to := advance.Steps[0].To
+	require.Len(t, to, api.MaxRecipients)
+	for n, recipient := range to {
+		require.Equal(t, n < 10, recipient.Channel != "", recipient.Principal)
+	}
+	require.Equal(t, "user:0990", to[0].Principal)
+	require.Equal(t, runs.WhyNoAddress, to[10].WhyNot)
 }

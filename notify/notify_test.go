@@ -399,6 +399,10 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 		require.Equal(t, []int64{6, 0, 6, 0, 5}, counted("user:ada", api.FloodMs, "m6", "m7", "m6", "m7", "m5"))
 		require.Equal(t, []int64{1}, counted("user:ben", 1, "m"), "m1 is another message")
 		require.Equal(t, []int64{1, 2}, counted("user:ada", api.FloodMs+1, "m7", "m1"))
+		// A clock that was a day ahead silences nobody for that day.
+		require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 0}, counted("user:cyd", 86_400_000, "m1", "m2", "m3", "m4", "m5", "m6", "m7"))
+		require.Equal(t, []int64{0}, counted("user:cyd", 86_400_000-api.FloodMs, "m8"))
+		require.Equal(t, []int64{1}, counted("user:cyd", 1, "m9"))
 	})
 }
 

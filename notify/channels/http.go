@@ -136,8 +136,18 @@ func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Messag
 		return fmt.Errorf("%w: status %d", notify.ErrPermanent, answer.Status)
 	case answer.Status < 200 || answer.Status > 299:
 		return fmt.Errorf("status %d", answer.Status)
+	case refuses(answer.Body):
+		return fmt.Errorf("status %d, and ok is false in the answer", answer.Status)
 	}
 	return nil
+}
+
+// refuses reports whether an answer says itself that the message was not taken, as the APIs of Slack and Telegram do.
+func refuses(body []byte) bool {
+	var answer struct {
+		OK *bool `json:"ok"`
+	}
+	return json.Unmarshal(body, &answer) == nil && answer.OK != nil && !*answer.OK
 }
 
 func (c *httpChannel) request(address string, m *notify.Message) (to string, header http.Header, body []byte, err error) {

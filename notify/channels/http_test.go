@@ -1,12 +1,17 @@
 package channels
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // A template has the id by which a receiver recognizes a repeated message, and cannot replace the header.
@@ -26,4 +31,64 @@ func TestTheIDOfAMessage(t *testing.T) {
 	given.Headers = map[string]string{"idempotency-key": "{{.Link}}"}
 	_, err = given.http("", nil)
 	require.EqualError(t, err, "headers: the service sets Idempotency-Key; a template has its value as {{.ID}}")
+}
+
+// A receiver that answers with success counts as reached only if its answer does not say the contrary. It costs little,
+// whatever it answers, and leads nowhere else.
+func TestAnswersOfReceivers(t *testing.T) {
+	t.Parallel()
+	var followed atomic.Bool
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Store(true) }))
+	t.Cleanup(elsewhere.Close)
+	client := egress.New(egress.Options{Guard: toLoopback})
+	t.Cleanup(client.Close)
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter, *http.Request)
+		want   string
+	}{
+		"nothing":          {says(""), ""},
+		"text":             {says("ok"), ""},
+		"ok":               {says(`{"ok":true,"result":{}}`), ""},
+		"another ok":       {says(`{"ok":"no"}`), ""},
+		"an error of old":  {says(`{"result":{"ok":false}}`), ""},
+		"a refusal":        {says(` {"ok": false, "error": "channel_not_found"}`), "status 200, and ok is false in the answer"},
+		"10 MB":            {says(`{"ok":true,"x":"` + strings.Repeat("x", 10<<20) + `"}`), ""},
+		"10 MB of refusal": {says(`{"ok":false,"x":"` + strings.Repeat("x", 10<<20) + `"}`), ""},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, "status 307"},
+		"a pause of a day": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "86400")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, "status 429"},
+		"gone": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, "given up: status 410"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(c.answer))
+			t.Cleanup(server.Close)
+			made, err := (&channel{Kind: api.ChannelHTTP, URL: server.URL}).http("", client)
+			require.NoError(t, err)
+			err = made.Send(t.Context(), "ada", &notify.Message{})
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, c.want)
+			require.NotErrorIs(t, err, egress.ErrRefused)
+		})
+	}
+	t.Cleanup(func() { require.False(t, followed.Load()) })
+}
+
+// What an agent names reaches no other header, and an address that could is refused.
+func TestHostileMails(t *testing.T) {
+	t.Parallel()
+	for address, fits := range map[string]bool{
+		"ada@example.com": true, "ada+pager@example.com": true, "o'neil@example.com": true, "a.b-c_d@sub.example.co.uk": true,
+		`"ada"@example.com`: false, `"a b"@example.com`: false, "ada@example.com, eve@example.com": false, "Ada <ada@example.com>": false,
+		"ada@example.com\r\nBcc: eve@example.com": false, "ada@example.com\n": false, "ada": false, "ada@": false, "@example.com": false, "": false, "ada@exa mple.com": false,
+	} {
+		require.Equal(t, fits, (&email{}).CheckAddress(address) == nil, address)
+	}
 }

@@ -125,7 +125,7 @@ func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID stri
 
 // CountNotice implements notify.Store.
 func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (number int64, err error) {
-	_, err = k.write(ctx, nil, sqlCountNotice, principal, nowMs, nowMs-api.FloodMs, int64(api.FloodMessages), messageID)
+	_, err = k.write(ctx, nil, sqlCountNotice, principal, nowMs, nowMs-api.FloodMs+1, int64(api.FloodMessages), messageID, nowMs+api.FloodMs)
 	if err != nil {
 		return 0, err
 	}

@@ -22,8 +22,7 @@ import (
 const (
 	// Timeout bounds a call, from the DNS look-up to the headers of the answer.
 	Timeout = 15 * time.Second
-	// maxAnswer is how much of an answer's body is read and discarded, so that the
-	// connection can be reused.
+	// maxAnswer is how much of an answer's body is read, also so that the connection can be reused.
 	maxAnswer       = 16 << 10
 	maxAnswerHeader = 32 << 10
 	// MaxRead is the maximum size of an answer whose body is used, in bytes.
@@ -134,6 +133,8 @@ func (c *Client) Do(request *http.Request) (*http.Response, error) {
 type Answer struct {
 	Status     int
 	RetryAfter string // the header as received
+	// Body is the beginning of the body: 16 KiB, or less if more did not arrive within a second.
+	Body []byte
 }
 
 // calledKey is the context key for the address of the last call.
@@ -185,8 +186,8 @@ func (c *Client) Send(ctx context.Context, method, address string, header http.H
 	defer response.Body.Close()
 	stop := time.AfterFunc(drainTime, cancel)
 	defer stop.Stop()
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // see maxAnswer; the status is known
-	return Answer{response.StatusCode, response.Header.Get("Retry-After")}, nil
+	beginning, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // the status is known, whatever the body is
+	return Answer{response.StatusCode, response.Header.Get("Retry-After"), beginning}, nil
 }
 
 // send sends a request, which has the context.
