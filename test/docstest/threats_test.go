@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every row of the threats in docs/security.md names a test, and every test that it names is there.
+// Every row of the threats in docs/security.md names a test. Every test that the documents about security and reliability
+// name is there.
 func TestThreatsNameTestsThatThereAre(t *testing.T) {
 	t.Parallel()
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
@@ -34,9 +35,11 @@ func TestThreatsNameTestsThatThereAre(t *testing.T) {
 			require.Contains(t, cells[len(cells)-2], "`Test", "no test shows: %s", line)
 		}
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(document(t, "docs/security.md"), -1)
-	require.NotEmpty(t, named)
-	for _, name := range named {
-		require.True(t, tests[name[1]], name[1])
+	for _, path := range []string{"docs/security.md", "docs/reliability.md"} {
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(document(t, path), -1)
+		require.NotEmpty(t, named)
+		for _, name := range named {
+			require.True(t, tests[name[1]], name[1])
+		}
 	}
 }
