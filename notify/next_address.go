@@ -73,8 +73,11 @@ func at(a *Address, err error) error {
 // up.
 func (s *Service) Next(ctx context.Context, effect *model.Effect, failure error, final bool) (*runs.NextAddress, error) {
 	notice, err := model.NoticeOf(effect)
-	if err != nil || notice.Withdraws || notice.Turn >= maxTurns {
+	if err != nil {
 		return nil, nil //nolint:nilerr // no address helps a row that cannot be read
+	}
+	if notice.Withdraws || notice.Turn >= maxTurns {
+		return nil, nil
 	}
 	var pause *runs.RetryAfterError
 	var failed *addressError
