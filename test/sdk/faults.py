@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import decimal
 import json
+import os
 import sys
 import threading
 import traceback
@@ -223,6 +224,66 @@ async def what_a_thread_raises_is_a_failed_attempt():
 
 
 @case
+async def a_close_ends_the_calls_of_other_threads():
+    async with Service(**{"run-1": [RUN], "run-2": [RUN], "stream": [RUN]}) as service:
+        for held in ("run-1", "run-2", "stream"):
+            service.routes[held][0] = service.hold
+        client = Holdpoint(service.url, retry=QUICK)
+        calls = [lambda: client.get_run("run-1"), lambda: client.wait_run("run-2"), lambda: next(client.stream_run("run-1"))]
+        waiting = [asyncio.create_task(asyncio.to_thread(call)) for call in calls]
+        await asyncio.gather(*(service.event(held).wait() for held in ("run-1", "run-2", "stream")))
+        await asyncio.to_thread(client.close)
+        for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+            assert isinstance(outcome, HoldpointError) and "closed" in str(outcome), outcome
+        service.routes["run-1"][0] = RUN
+        assert await asyncio.to_thread(client.get_run, "run-1") == RUN, "a later call starts another thread"
+        await asyncio.to_thread(client.close)
+        await asyncio.to_thread(client.close)
+
+
+@case
+async def a_stream_of_a_closed_client_ends_with_an_error():
+    snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
+    async with Service(stream=[snapshot, None]) as service:
+        service.routes["stream"][1] = service.hold
+        client = Holdpoint(service.url, retry=QUICK)
+        items = client.stream_run("run-1")
+        assert (await asyncio.to_thread(next, items)).type == "snapshot"
+        await asyncio.to_thread(client.close)
+        try:
+            await asyncio.to_thread(next, items)
+        except HoldpointError as error:
+            assert "closed" in str(error), error
+        else:
+            raise AssertionError("it goes on")
+
+
+@case
+async def a_close_stops_a_worker_in_order():
+    async with Service(suspend=[{"run": RUN}], resume=[None]) as service:
+        service.routes["resume"][0] = service.hold
+        client, reported = Holdpoint(service.url, retry=QUICK), []
+        worker = Worker(client, on_error=reported.append)
+        working = asyncio.create_task(asyncio.to_thread(worker.run, lambda task: task.approve({"id": "go", "tool_name": "rm", "input": 1})))
+        await service.event("resume").wait()
+        await asyncio.to_thread(client.close)
+        await working
+        assert "release" in service.bodies and not reported, (service.bodies, reported)
+
+
+@case
+async def a_handler_cannot_close_its_client():
+    async with Service() as service:
+        client, reported = Holdpoint(service.url, retry=QUICK), []
+        worker = Worker(client, max_attempts=1, on_error=reported.append)
+        working = asyncio.create_task(asyncio.to_thread(worker.run, lambda _task: client.close()))
+        await service.event("fail").wait()
+        await asyncio.to_thread(client.close)
+        await working
+        assert "called by a handler" in service.bodies["fail"][0]["error"], service.bodies
+
+
+@case
 async def a_stop_before_the_run_is_not_lost():
     async with Service() as service:
         async with AsyncHoldpoint(service.url) as client:
@@ -292,6 +353,7 @@ async def main():
             failed += 1
             print(f"{run.__name__}: {traceback.format_exc()}")
     print(f"{len(CASES)} cases, {failed} failed", flush=True)
+    os._exit(0)  # a thread that a failed case left behind would be waited for
 
 
 asyncio.run(main())

@@ -68,8 +68,9 @@ def client() -> str:
         f'class Holdpoint:\n    """{ast.get_docstring(made, clean=False)}"""',
         f'    def __init__({ast.unparse(init.args)}) -> None:\n        """{ast.get_docstring(init, clean=False)}"""\n'
         f"        self._async = AsyncHoldpoint({arguments(init)})\n        self._portal = Portal()",
-        '    def close(self) -> None:\n        """Closes the connections, and ends the thread of the calls."""\n'
-        "        self._portal.call(self._async.close())\n        self._portal.close()",
+        '    def close(self) -> None:\n        """Closes the connections, and ends the thread of the calls. Workers of this client stop in order\n'
+        "        first. Every other call that a thread waits for raises a HoldpointError: it may or may not have taken effect. A handler\n"
+        '        must not call it."""\n        self._portal.close(self._async.close)',
         "    def __enter__(self) -> Holdpoint:\n        return self",
         "    def __exit__(self, *_: object) -> None:\n        self.close()",
     ]

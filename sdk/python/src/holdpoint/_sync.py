@@ -28,9 +28,10 @@ class Holdpoint:
         self._portal = Portal()
 
     def close(self) -> None:
-        """Closes the connections, and ends the thread of the calls."""
-        self._portal.call(self._async.close())
-        self._portal.close()
+        """Closes the connections, and ends the thread of the calls. Workers of this client stop in order
+        first. Every other call that a thread waits for raises a HoldpointError: it may or may not have taken effect. A handler
+        must not call it."""
+        self._portal.close(self._async.close)
 
     def __enter__(self) -> Holdpoint:
         return self

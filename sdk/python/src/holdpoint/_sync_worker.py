@@ -87,22 +87,26 @@ class Worker:
         return self._worker.worker_id
 
     def run(self, handler: Handler) -> None:
-        """Claims runs and calls the handler for each, until another thread calls stop, or SIGINT or SIGTERM arrives in the main
-        thread. Then it claims no more, ends waits for people, and gives the handlers drain_seconds. Threads that work on after that
+        """Claims runs and calls the handler for each, until another thread calls stop or closes the client, or SIGINT or SIGTERM
+        arrives in the main thread. Then it claims no more, ends waits for people, and gives the handlers drain_seconds. Threads that work on after that
         see it by task.stopped; it waits for them, and releases their runs unless they finished them. It raises, after the same steps, when the service refuses its claims
         for good. A signal that the program handles itself does not stop the worker."""
         portal = self._client._portal
         with concurrent.futures.ThreadPoolExecutor(self._concurrency, "holdpoint-handler") as threads:
 
+            def in_this_thread(task: Task) -> Any:
+                portal.handling.thread = True
+                return _outcome(handler, task)
+
             async def in_a_thread(task: AsyncTask) -> Any:
-                running = asyncio.get_running_loop().run_in_executor(threads, _outcome, handler, Task(portal, task))
+                running = asyncio.get_running_loop().run_in_executor(threads, in_this_thread, Task(portal, task))
                 while not running.done():
                     # A thread cannot be ended. Until it returns, no other worker may begin the run.
                     with contextlib.suppress(asyncio.CancelledError):
                         await asyncio.wait([running])
                 return running.result()
 
-            running = portal.submit(self._worker.run(in_a_thread))
+            running = portal.submit(self._worker.run(in_a_thread), self._worker.stop)
             try:
                 with _stopped_by_signals(self._signal_stop):
                     running.result()
