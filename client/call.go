@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,6 +44,9 @@ type call struct {
 	prefer time.Duration // Prefer: wait, 0 for none
 	held   time.Duration // how long the service may hold the reply
 	out    any           // the reply is decoded into it; nil discards the reply
+	// whole, if set, reports whether the decoded reply has the members that such a reply always
+	// has. A reply without them, such as {} from an intermediary, is not the service's.
+	whole  func() bool
 	repeat repeatable
 }
 
@@ -142,6 +146,9 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 		}
 		return r, fmt.Errorf("%s: decode reply: %w", call, err)
 	}
+	if call.whole != nil && !call.whole() {
+		return r, fmt.Errorf("%w: %s: the reply lacks members", ErrUnavailable, call)
+	}
 	return r, nil
 }
 
@@ -232,12 +239,7 @@ func retryAfter(text string) time.Duration {
 
 // get reads a document.
 func get[T any](ctx context.Context, c *Client, from path, query url.Values) (*T, error) {
-	return hold[T](ctx, c, from, query, 0)
-}
-
-// hold reads a document whose reply the service may hold for the wait.
-func hold[T any](ctx context.Context, c *Client, from path, query url.Values, wait time.Duration) (*T, error) {
-	return document[T](ctx, c, call{method: http.MethodGet, path: from, query: query, prefer: wait, held: wait, repeat: always})
+	return document[T](ctx, c, call{method: http.MethodGet, path: from, query: query, repeat: always})
 }
 
 // post sends a document and reads one.
@@ -249,6 +251,14 @@ func post[T any](ctx context.Context, c *Client, to path, body any, repeat repea
 func document[T any](ctx context.Context, c *Client, made call) (*T, error) {
 	out := new(T)
 	made.out = out
+	_, err := c.do(ctx, made)
+	return orNil(out, err)
+}
+
+// wholeDocument is document for a reply that is acted on: a lease is renewed, a run has ended.
+func wholeDocument[T any](ctx context.Context, c *Client, made call, whole func(*T) bool) (*T, error) {
+	out := new(T)
+	made.out, made.whole = out, func() bool { return whole(out) }
 	_, err := c.do(ctx, made)
 	return orNil(out, err)
 }
@@ -278,7 +288,7 @@ func at(base string, segments ...string) path {
 	var text strings.Builder
 	text.WriteString(base)
 	for _, segment := range segments {
-		if segment == "" || segment == "." || segment == ".." {
+		if segment == "" || segment == "." || segment == ".." || !utf8.ValidString(segment) {
 			return path{err: fmt.Errorf("%w: %q is not an id (under %s)", ErrInvalid, segment, base)}
 		}
 		text.WriteByte('/')
@@ -299,7 +309,7 @@ func newKey(given string) key {
 	switch {
 	case given == "":
 		return key{header: uuid.NewString()}
-	case !printableASCII(given) || strings.ContainsAny(given, `"\`):
+	case !printableASCII(given) || strings.ContainsAny(given, `"\`) || strings.TrimSpace(given) != given:
 		return key{inBody: &given}
 	}
 	return key{header: given}

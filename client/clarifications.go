@@ -35,11 +35,11 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 	if request.ID == "" && request.ToolCallID == "" {
 		request.ID = newID("question")
 	}
-	return post[AskParentResult](ctx, c, at("/v1/runs", runID, "clarifications"), api.AskParentBody{
+	return work(ctx, c, at("/v1/runs", runID, "clarifications"), api.AskParentBody{
 		Fence: &fence, Request: request, Park: options.Park, Checkpoint: options.Checkpoint,
 		RequesterProjectIDs: options.RequesterProjectIDs, RequesterChannelIDs: options.RequesterChannelIDs,
 		ParentProjectIDs: options.ParentProjectIDs, ParentChannelIDs: options.ParentChannelIDs,
-	}, always)
+	}, func(reply *AskParentResult) bool { return hasRunID(&reply.Run) })
 }
 
 // AskParent asks the parent's session.

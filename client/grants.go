@@ -142,15 +142,10 @@ func (c *Client) RedeemGrant(ctx context.Context, params RedeemGrantParams) (*ap
 		return nil, err
 	}
 	k := newKey(params.IdempotencyKey)
-	redemption := &api.Redemption{}
-	_, err = c.do(ctx, call{
-		method: http.MethodPost, path: at("/v1/grants/redeem"), key: k, out: redemption, repeat: always,
+	return wholeDocument(ctx, c, call{
+		method: http.MethodPost, path: at("/v1/grants/redeem"), key: k, repeat: always,
 		body: api.RedeemGrantBody{IdempotencyKey: k.inBody, Grant: params.Grant, InputDigest: digest},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return redemption, nil
+	}, func(redemption *api.Redemption) bool { return redemption.JTI != "" })
 }
 
 // RedeemGrant redeems the grant of an approval returned by Approve or [Task.Resume], just

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,9 @@ type outage struct {
 	lasts  time.Duration
 	// taken: the service receives the first of these calls, and only its reply is lost.
 	taken bool
-	// proxied: a proxy answers in place of the service, with this status.
+	// proxied: a proxy answers in place of the service, with this status and page.
 	proxied int
+	page    string
 
 	mu     sync.Mutex
 	counts int
@@ -56,7 +58,7 @@ func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if o.proxied != 0 {
-		page := io.NopCloser(strings.NewReader("<html>back soon</html>"))
+		page := io.NopCloser(strings.NewReader(cmp.Or(o.page, "<html>back soon</html>")))
 		return &http.Response{StatusCode: o.proxied, Header: http.Header{}, Body: page, Request: r}, nil
 	}
 	return nil, errors.New("connection reset by peer")
@@ -133,6 +135,7 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 			"reply lost":       {lasts: 1500 * time.Millisecond, taken: true},
 			"no backend":       {lasts: 1500 * time.Millisecond, proxied: http.StatusNotFound},
 			"a page":           {lasts: 1500 * time.Millisecond, proxied: http.StatusOK},
+			"no members":       {lasts: 1500 * time.Millisecond, proxied: http.StatusOK, page: "{}"},
 			"longer":           {lasts: 2 * time.Minute},
 			"longer, and lost": {lasts: 2 * time.Minute, taken: true},
 		} {
@@ -154,6 +157,36 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A reply without the members of a renewal, such as {} from a proxy, renews no lease: the
+// handler ends before another worker may claim the run.
+func TestAReplyWithoutMembersRenewsNoLease(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		var lasted time.Duration
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
+			began := time.Now()
+			b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+				heartbeat := strings.HasSuffix(r.URL.Path, "/heartbeat")
+				if heartbeat {
+					_, _ = io.WriteString(w, "{}")
+				}
+				return heartbeat
+			})
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			lasted = time.Since(began)
+			b.service.setBefore(nil)
+			b.stop()
+			return context.Cause(ctx)
+		})
+		require.NoError(b, <-b.done)
+		require.LessOrEqual(b, lasted, 30*time.Second)
+		require.ErrorIs(b, errors.Join(b.reported()...), client.ErrLeaseLost)
+		require.ErrorIs(b, errors.Join(b.reported()...), client.ErrUnavailable)
+	})
 }
 
 // A call that ends the run is retried as long as the lease lasts, so a worker can be stopped

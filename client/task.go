@@ -110,23 +110,29 @@ func (t *Task) Resume() *api.Resume { return t.claim.Resume }
 
 // SaveCheckpoint stores a checkpoint of any value with a JSON form, which later claims
 // return. It includes the decisions already returned by Approve and Ask, which a later
-// Resume does not repeat. Errors: [ErrCancelled] and the usual ones.
+// Resume does not repeat. A value whose JSON is null is not a checkpoint: it only renews the
+// lease, and the stored checkpoint stays. Errors: [ErrCancelled] and the usual ones.
 func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	text, err := EncodeJSON(checkpoint)
 	if err != nil {
 		return fmt.Errorf("%w: checkpoint: %w", ErrInvalid, err)
 	}
+	renewal := HeartbeatParams{Fence: t.Fence(), LeaseMs: t.leaseMs}
+	saves := string(text) != "null"
+	if saves {
+		renewal.Checkpoint, renewal.SettledAfter = text, t.includedDecisions()
+	}
 	ctx, done := t.whileLeased(ctx)
 	defer done()
-	beat, err := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{
-		Fence: t.Fence(), LeaseMs: t.leaseMs, Checkpoint: text, SettledAfter: t.includedDecisions(),
-	})
+	beat, err := t.client.Heartbeat(ctx, t.RunID(), renewal)
 	if err != nil {
 		return t.handleRefusal(err)
 	}
-	t.mu.Lock()
-	t.emitted.since = digestOf(text)
-	t.mu.Unlock()
+	if saves {
+		t.mu.Lock()
+		t.emitted.since = digestOf(text)
+		t.mu.Unlock()
+	}
 	if beat.CancelRequested {
 		t.stop(ErrCancelled)
 		return ErrCancelled

@@ -16,7 +16,8 @@ import (
 
 // Workers make the calls in this file. [Worker] makes them for a handler. Use them directly
 // only to write your own loop. All calls with a fence return [ErrLeaseLost] if it
-// is stale, [ErrRunState] if the run's state does not allow the call, and [ErrNotFound].
+// is stale, [ErrRunState] if the run's state does not allow the call, [ErrNotFound], and
+// [ErrUnavailable] for a reply that is not the service's, such as {}.
 
 // ClaimRunsParams ask for claimable runs.
 type ClaimRunsParams struct {
@@ -37,7 +38,7 @@ type ClaimRunsParams struct {
 func (c *Client) ClaimRuns(ctx context.Context, params ClaimRunsParams) ([]api.Claim, error) {
 	var result api.ClaimsReply
 	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: at("/v1/runs/claim"), out: &result,
+		method: http.MethodPost, path: at("/v1/runs/claim"), out: &result, whole: func() bool { return result.Claims != nil },
 		body: api.ClaimRunsBody{
 			WorkerID: params.WorkerID, AgentIDs: params.AgentIDs, MaxRuns: optional(int64(params.MaxRuns)),
 			LeaseMs: optional(params.LeaseMs), WaitMs: params.WaitMs,
@@ -51,7 +52,8 @@ func (c *Client) ClaimRuns(ctx context.Context, params ClaimRunsParams) ([]api.C
 // [ErrRunNotClaimable], [ErrInvalid].
 func (c *Client) ClaimRun(ctx context.Context, runID string, options api.ClaimOptions) (*api.Claim, error) {
 	body := api.ClaimRunBody{WorkerID: options.WorkerID, LeaseMs: optional(options.LeaseMs)}
-	return post[api.Claim](ctx, c, at("/v1/runs", runID, "claim"), body, ifNotTaken)
+	return wholeDocument(ctx, c, call{method: http.MethodPost, path: at("/v1/runs", runID, "claim"), body: body, repeat: ifNotTaken},
+		func(claim *api.Claim) bool { return claim.Run.RunID != "" && claim.Lease.Fence != "" })
 }
 
 // HeartbeatParams extend a lease.
@@ -71,10 +73,28 @@ type HeartbeatResult = api.HeartbeatReply
 
 // Heartbeat extends a lease and may store a checkpoint.
 func (c *Client) Heartbeat(ctx context.Context, runID string, params HeartbeatParams) (*HeartbeatResult, error) {
-	return post[HeartbeatResult](ctx, c, at("/v1/runs", runID, "heartbeat"), api.HeartbeatBody{
+	renewed, err := work(ctx, c, at("/v1/runs", runID, "heartbeat"), api.HeartbeatBody{
 		Fence: &params.Fence, LeaseMs: optional(params.LeaseMs), Checkpoint: params.Checkpoint, SettledAfter: params.SettledAfter,
-	}, always)
+	}, func(reply *renewal) bool { return reply.ExpiresAtMs != nil && reply.CancelRequested != nil })
+	if err != nil {
+		return nil, err
+	}
+	return &HeartbeatResult{ExpiresAtMs: *renewed.ExpiresAtMs, CancelRequested: *renewed.CancelRequested}, nil
 }
+
+// renewal is a [HeartbeatResult] that tells an absent member from a zero one.
+type renewal struct {
+	ExpiresAtMs     *int64 `json:"expires_at_ms"`
+	CancelRequested *bool  `json:"cancel_requested"`
+}
+
+// work makes a call that renews a lease or changes a run. A reply without the members of such
+// a reply renews and ends nothing.
+func work[T any](ctx context.Context, c *Client, to path, body any, whole func(*T) bool) (*T, error) {
+	return wholeDocument(ctx, c, call{method: http.MethodPost, path: to, body: body, repeat: always}, whole)
+}
+
+func hasRunID(run *api.RunView) bool { return run.RunID != "" }
 
 // SuspendResult is the reply of a suspend.
 type SuspendResult = api.SuspendReply
@@ -87,21 +107,24 @@ func (c *Client) Suspend(ctx context.Context, runID, fence string, suspension ap
 	if suspension.SuspensionID == "" {
 		suspension.SuspensionID = newID("suspension")
 	}
-	return post[SuspendResult](ctx, c, at("/v1/runs", runID, "suspend"), api.SuspendBody{Fence: &fence, Suspension: suspension}, always)
+	return work(ctx, c, at("/v1/runs", runID, "suspend"), api.SuspendBody{Fence: &fence, Suspension: suspension},
+		func(reply *SuspendResult) bool { return hasRunID(&reply.Run) })
 }
 
 // AwaitSettled returns the decisions on a run after a cursor, in order, as soon as there
 // are any, or nothing after the wait, which is at most 60 seconds, rounded up to full
 // seconds. The first cursor is "0", the next one Settled.After.
 func (c *Client) AwaitSettled(ctx context.Context, runID, fence, after string, wait time.Duration) (*api.Settled, error) {
-	return hold[api.Settled](ctx, c, at("/v1/runs", runID, "resume"), url.Values{"fence": {fence}, "after": {after}}, wait)
+	return wholeDocument(ctx, c, call{
+		method: http.MethodGet, path: at("/v1/runs", runID, "resume"), query: url.Values{"fence": {fence}, "after": {after}},
+		prefer: wait, held: wait, repeat: always,
+	}, func(reply *api.Settled) bool { return reply.After != "" })
 }
 
 // Withdraw withdraws a request that an attached worker no longer needs. The reason may be
 // empty. Errors besides the usual: [ErrAlreadyDecided] if it was settled in another way.
 func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason string) (*api.RunView, error) {
-	return post[api.RunView](ctx, c, at("/v1/runs", runID, "requests", requestID, "withdraw"),
-		api.WithdrawBody{Fence: &fence, Reason: reason}, always)
+	return work(ctx, c, at("/v1/runs", runID, "requests", requestID, "withdraw"), api.WithdrawBody{Fence: &fence, Reason: reason}, hasRunID)
 }
 
 // AppendEvents appends events to the session's log and returns the id of the last. Each is
@@ -172,31 +195,32 @@ func (c *Client) appendOnce(ctx context.Context, runID, fence string, k key, eve
 	var reply api.AppendEventsReply
 	_, err = c.do(ctx, call{
 		method: http.MethodPost, path: at("/v1/runs", runID, "events"), key: k,
-		body: api.AppendEventsBody{IdempotencyKey: k.inBody, Fence: &fence, Events: events}, out: &reply, repeat: always,
+		body: api.AppendEventsBody{IdempotencyKey: k.inBody, Fence: &fence, Events: events}, out: &reply,
+		whole: func() bool { return reply.LastEventID != "" }, repeat: always,
 	})
 	return reply.LastEventID, err
 }
 
 // CompleteRun ends a run with its output, which may be nil.
 func (c *Client) CompleteRun(ctx context.Context, runID, fence string, output api.JSON) (*api.RunView, error) {
-	return post[api.RunView](ctx, c, at("/v1/runs", runID, "complete"), api.CompleteBody{Fence: &fence, Output: output}, always)
+	return work(ctx, c, at("/v1/runs", runID, "complete"), api.CompleteBody{Fence: &fence, Output: output}, hasRunID)
 }
 
 // FailRun ends a run with an error.
 func (c *Client) FailRun(ctx context.Context, runID, fence, message string) (*api.RunView, error) {
-	return post[api.RunView](ctx, c, at("/v1/runs", runID, "fail"), api.FailBody{Fence: &fence, Error: message}, always)
+	return work(ctx, c, at("/v1/runs", runID, "fail"), api.FailBody{Fence: &fence, Error: message}, hasRunID)
 }
 
 // ReleaseRun releases an unfinished run, which is then claimable at once. The checkpoint is
 // stored if it is not nil.
 func (c *Client) ReleaseRun(ctx context.Context, runID, fence string, checkpoint api.JSON) (*api.RunView, error) {
-	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, Checkpoint: checkpoint}, always)
+	return work(ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, Checkpoint: checkpoint}, hasRunID)
 }
 
 // ReleaseRunFor releases a run that is for another worker. It cannot be claimed for a while, at most an
 // hour, and the claim does not count as an attempt.
 func (c *Client) ReleaseRunFor(ctx context.Context, runID, fence string, delay time.Duration) (*api.RunView, error) {
-	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, DelayMs: optional(delay.Milliseconds())}, always)
+	return work(ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, DelayMs: optional(delay.Milliseconds())}, hasRunID)
 }
 
 // FailedAttempt is a failed attempt of a run to be retried.
@@ -214,7 +238,7 @@ type FailedAttempt struct {
 // ReleaseFailedAttempt releases a run for a retry after a delay. The run shows the error as
 // LastError.
 func (c *Client) ReleaseFailedAttempt(ctx context.Context, runID string, failed FailedAttempt) (*api.RunView, error) {
-	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{
+	return work(ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{
 		Fence: &failed.Fence, LastError: failed.Error, Attempt: &failed.Attempt, DelayMs: optional(failed.DelayMs),
-	}, always)
+	}, hasRunID)
 }

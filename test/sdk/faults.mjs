@@ -83,21 +83,53 @@ const cases = {
     };
     const settled = { request: { id: "go", tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
     const service = new Service({
-      claim: [page, gateway, [404, page], "", "7", { claims: [claim] }, hold], heartbeat: [page, gateway, thirdBeat, beat], suspend: [page, { run }],
-      resume: [page, gateway, { settled: [settled], after: "1", open: 0, cancel_requested: false }], complete: [page, gateway, run],
+      claim: [page, gateway, [404, page], {}, "", "7", { claims: [claim] }, hold], heartbeat: [page, gateway, {}, thirdBeat, beat], suspend: [page, {}, { run }],
+      resume: [page, gateway, {}, { settled: [settled], after: "1", open: 0, cancel_requested: false }], complete: [page, gateway, {}, run],
     });
     const reported = await service.work(async (task) => {
       await renewed.done;
       return await task.approveInput({ id: "go", tool_name: "rm", input: 1 });
     }, service.called("complete"));
-    same(service.bodies.complete, Array(3).fill('{"fence":"f","output":1}'));
+    same(service.bodies.complete, Array(4).fill('{"fence":"f","output":1}'));
     same(reported.filter((error) => !(error instanceof HoldpointError)), []);
   },
 
   async "a reply of another shape ends the wait"() {
-    const service = new Service({ suspend: [{ run }], resume: [{ settled: 7 }] });
+    const service = new Service({ suspend: [{ run }], resume: [{ settled: 7, after: "1" }] });
     const reported = await service.work((task) => task.approve({ id: "go", tool_name: "rm", input: 1 }), service.called("fail"), { maxAttempts: 1 });
     same(reported[0] instanceof AttemptError, true);
+  },
+
+  async "a reply without the members of a renewal renews no lease"() {
+    for (const reply of [{}, { expires_at_ms: 1 }, { cancel_requested: false }, []]) {
+      const lost = signal();
+      const service = new Service({ heartbeat: [reply] });
+      const reported = await service.work(async (task) => {
+        task.signal.addEventListener("abort", lost.set);
+        await lost.done;
+      }, lost.done);
+      same(reported.some((error) => isKind(error, "lease_lost")), true);
+    }
+  },
+
+  async "a grant is not redeemed by a reply without members"() {
+    const service = new Service({ redeem: [{}] });
+    const error = await service.client.redeemGrant("grant", 1).catch((error) => error);
+    same(isKind(error, "unavailable"), true);
+  },
+
+  async "an id that is not text is refused"() {
+    const service = new Service();
+    const error = await service.client.getRun("\ud800").catch((error) => error);
+    same(isKind(error, "invalid"), true);
+  },
+
+  async "null is no checkpoint"() {
+    const service = new Service();
+    await service.work(async (task) => {
+      for (const checkpoint of [null, undefined, 0]) await task.saveCheckpoint(checkpoint);
+    }, service.called("complete"), { heartbeatMs: 900 });
+    same(service.bodies.heartbeat, ['{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000,"checkpoint":0}']);
   },
 
   async "a call that ends the run ends with the lease"() {

@@ -115,15 +115,15 @@ async def a_page_in_place_of_a_reply_is_an_outage():
         return await task.approve_input({"id": "go", "tool_name": "rm", "input": 1})
 
     routes = {
-        "claim": [PAGE, GATEWAY, (404, PAGE), "", "7", {"claims": [CLAIM]}, None], "heartbeat": [PAGE, GATEWAY, third_beat, BEAT],
-        "suspend": [PAGE, {"run": RUN}], "resume": [PAGE, GATEWAY, settle], "complete": [PAGE, GATEWAY, RUN],
+        "claim": [PAGE, GATEWAY, (404, PAGE), {}, "", "7", {"claims": [CLAIM]}, None], "heartbeat": [PAGE, GATEWAY, {}, third_beat, BEAT],
+        "suspend": [PAGE, {}, {"run": RUN}], "resume": [PAGE, GATEWAY, {}, settle], "complete": [PAGE, GATEWAY, {}, RUN],
     }
     async with Service(**routes) as service:
         service.routes["claim"][-1] = service.hold
         async with Work(service, handler) as work:
             await service.event("complete").wait()
         assert service.bodies["complete"][-1]["output"] == 1, service.bodies
-        assert len(service.bodies["complete"]) == 3, service.bodies
+        assert len(service.bodies["complete"]) == 4, service.bodies
         assert all(isinstance(error, HoldpointError) for error in work.reported), work.reported
 
 
@@ -132,9 +132,58 @@ async def a_reply_of_another_shape_ends_the_wait():
     async def handler(task):
         return await task.approve({"id": "go", "tool_name": "rm", "input": 1})
 
-    async with Service(suspend=[{"run": RUN}], resume=[{"settled": 7}]) as service, Work(service, handler, max_attempts=1) as work:
+    async with Service(suspend=[{"run": RUN}], resume=[{"settled": 7, "after": "1"}]) as service, Work(service, handler, max_attempts=1) as work:
         await service.event("fail").wait()
         assert isinstance(work.reported[0], AttemptFailed), work.reported
+
+
+@case
+async def a_reply_without_the_members_of_a_renewal_renews_no_lease():
+    lost = asyncio.Event()
+
+    async def handler(_task):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            lost.set()
+
+    for reply in ({}, {"expires_at_ms": 1}, {"cancel_requested": False}, []):
+        lost.clear()
+        async with Service(heartbeat=[reply]) as service, Work(service, handler) as work:
+            await lost.wait()
+        assert any(is_kind(error, "lease_lost") for error in work.reported), work.reported
+
+
+@case
+async def a_grant_is_not_redeemed_by_a_reply_without_members():
+    async with Service(redeem=[{}]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        try:
+            await client.redeem_grant("grant", 1)
+        except HoldpointError as error:
+            assert error.is_kind("unavailable"), error
+        else:
+            raise AssertionError("redeemed")
+
+
+@case
+async def an_id_that_is_not_text_is_refused():
+    async with Service() as service, AsyncHoldpoint(service.url) as client:
+        try:
+            await client.get_run("\ud800")
+        except HoldpointError as error:
+            assert error.is_kind("invalid"), error
+
+
+@case
+async def none_is_no_checkpoint():
+    async def handler(task):
+        for checkpoint in (None, 0):
+            await task.save_checkpoint(checkpoint)
+
+    async with Service() as service:
+        async with Work(service, handler, heartbeat_seconds=0.9):
+            await service.event("complete").wait()
+        assert service.bodies["heartbeat"] == [{"fence": "f", "lease_ms": 1000}, {"fence": "f", "lease_ms": 1000, "checkpoint": 0}], service.bodies
 
 
 @case

@@ -134,12 +134,12 @@ export class Holdpoint {
   }
 
   async getRun(runId: string, options: CallOptions = {}): Promise<doc.RunView> {
-    return await this.#get(at("/v1/runs", runId), {}, options);
+    return await this.#get(at("/v1/runs", runId), {}, options, undefined, ["run_id"]);
   }
 
   /** Returns a run as soon as it is where `until` says, or as it is after the wait of at most 60 s. */
   async awaitRun(runId: string, waitMs: number, options: WaitOptions = {}): Promise<doc.RunView> {
-    return await this.#get(at("/v1/runs", runId), { until: options.until ?? "terminal" }, options, waitMs);
+    return await this.#get(at("/v1/runs", runId), { until: options.until ?? "terminal" }, options, waitMs, ["run_id"]);
   }
 
   /** Returns a run when it is where `until` says, however long that takes. It outlasts an unavailable service. */
@@ -169,7 +169,7 @@ export class Holdpoint {
 
   /** Cancels a run; one that is over stays as it is. */
   async cancelRun(runId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.RunView> {
-    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "cancel"), reason(options), options)).value;
+    return await this.#work<doc.RunView>(at("/v1/runs", runId, "cancel"), reason(options), options, "run_id");
   }
 
   // Decisions
@@ -247,14 +247,14 @@ export class Holdpoint {
     options: CallOptions = {},
   ): Promise<doc.Claim[]> {
     const reply = await this.transport.call<{ claims: doc.Claim[] }>({
-      method: "POST", path: "/v1/runs/claim", body, heldMs: body.wait_ms, repeat: "if_not_taken", signal: options.signal,
+      method: "POST", path: "/v1/runs/claim", body, heldMs: body.wait_ms, repeat: "if_not_taken", needs: ["claims"], signal: options.signal,
     });
     return reply.value.claims;
   }
 
   /** Claims this run. Not repeated when its reply is lost. */
   async claimRun(runId: string, body: { worker_id: string; lease_ms?: number }, options: CallOptions = {}): Promise<doc.Claim> {
-    return (await this.#post<doc.Claim>(at("/v1/runs", runId, "claim"), body, options, "if_not_taken")).value;
+    return (await this.#post<doc.Claim>(at("/v1/runs", runId, "claim"), body, options, "if_not_taken", ["run", "lease"])).value;
   }
 
   /** Extends a lease, and stores a checkpoint when there is one. */
@@ -263,24 +263,24 @@ export class Holdpoint {
     body: { fence: string; lease_ms?: number; checkpoint?: unknown; settled_after?: string },
     options: CallOptions = {},
   ): Promise<doc.HeartbeatReply> {
-    return (await this.#post<doc.HeartbeatReply>(at("/v1/runs", runId, "heartbeat"), body, options)).value;
+    return await this.#work<doc.HeartbeatReply>(at("/v1/runs", runId, "heartbeat"), body, options, "expires_at_ms", "cancel_requested");
   }
 
   /** Raises requests and waits for them. Unless `hold` is set or the reply has a resume, the lease has ended. */
   async suspend(runId: string, fence: string, suspension: doc.Suspension, options: CallOptions = {}): Promise<doc.SuspendReply> {
     const body = { ...suspension, fence, suspension_id: suspension.suspension_id || newID("suspension") };
-    return (await this.#post<doc.SuspendReply>(at("/v1/runs", runId, "suspend"), body, options)).value;
+    return await this.#work<doc.SuspendReply>(at("/v1/runs", runId, "suspend"), body, options, "run");
   }
 
   /** Returns what was settled on a run after a cursor, as soon as there is something, or nothing after the wait. The first cursor is "0". */
   async awaitSettled(runId: string, fence: string, after: string, waitMs: number, options: CallOptions = {}): Promise<doc.Settled> {
-    return await this.#get(at("/v1/runs", runId, "resume"), { fence, after }, options, waitMs);
+    return await this.#get(at("/v1/runs", runId, "resume"), { fence, after }, options, waitMs, ["settled", "after"]);
   }
 
   /** Withdraws a request that an attached worker no longer needs. */
   async withdraw(runId: string, requestId: string, fence: string, options: CallOptions & { reason?: string } = {}): Promise<doc.RunView> {
     const body = { fence, ...reason(options) };
-    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "requests", requestId, "withdraw"), body, options)).value;
+    return await this.#work<doc.RunView>(at("/v1/runs", runId, "requests", requestId, "withdraw"), body, options, "run_id");
   }
 
   /**
@@ -291,7 +291,7 @@ export class Holdpoint {
   async appendEvents(runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: KeyedOptions = {}): Promise<string> {
     let last = "";
     await this.#append(events, options.idempotencyKey ?? randomUUID(), async (events, idempotencyKey) => {
-      const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey });
+      const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey }, ["last_event_id"]);
       last = reply.value.last_event_id;
     });
     return last;
@@ -306,7 +306,7 @@ export class Holdpoint {
   ): Promise<void> {
     await this.#append(events, options.idempotencyKey, async (events, idempotencyKey) => {
       try {
-        await this.#keyed(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey });
+        await this.#keyed(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey }, ["last_event_id"]);
       } catch (failure) {
         if (!isKind(failure, "idempotency_conflict")) throw failure;
       }
@@ -322,11 +322,11 @@ export class Holdpoint {
   }
 
   async completeRun(runId: string, fence: string, output?: unknown, options: CallOptions = {}): Promise<doc.RunView> {
-    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "complete"), { fence, output }, options)).value;
+    return await this.#work<doc.RunView>(at("/v1/runs", runId, "complete"), { fence, output }, options, "run_id");
   }
 
   async failRun(runId: string, fence: string, error: string, options: CallOptions = {}): Promise<doc.RunView> {
-    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "fail"), { fence, error }, options)).value;
+    return await this.#work<doc.RunView>(at("/v1/runs", runId, "fail"), { fence, error }, options, "run_id");
   }
 
   /** Gives a run back unfinished; it is claimable at once. With `failed` it is retried after a delay. */
@@ -334,14 +334,14 @@ export class Holdpoint {
     runId: string, fence: string, options: CallOptions & { checkpoint?: unknown; failed?: { error: string; attempt: number; delayMs: number } } = {},
   ): Promise<doc.RunView> {
     const failed = options.failed && { last_error: options.failed.error, attempt: options.failed.attempt, delay_ms: Math.round(options.failed.delayMs) };
-    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "release"), { fence, checkpoint: options.checkpoint, ...failed }, options)).value;
+    return await this.#work<doc.RunView>(at("/v1/runs", runId, "release"), { fence, checkpoint: options.checkpoint, ...failed }, options, "run_id");
   }
 
   /** Asks the parent's session on behalf of a run. */
   async askParent(runId: string, fence: string, body: Omit<doc.AskParent, "fence">, options: CallOptions = {}): Promise<doc.AskParentReply> {
     const { id, tool_call_id } = body.request;
     const request = id || tool_call_id ? body.request : { ...body.request, id: newID("question") };
-    return (await this.#post<doc.AskParentReply>(at("/v1/runs", runId, "clarifications"), { ...body, request, fence }, options)).value;
+    return await this.#work<doc.AskParentReply>(at("/v1/runs", runId, "clarifications"), { ...body, request, fence }, options, "run");
   }
 
   // Sessions
@@ -606,7 +606,7 @@ export class Holdpoint {
    * `unavailable` it may be redeemed: only the same call with the same key says.
    */
   async redeemGrant(grant: string, input: unknown, options: KeyedOptions = {}): Promise<doc.Redemption> {
-    return (await this.#keyed<doc.Redemption>("/v1/grants/redeem", { grant, input_digest: await inputDigest(input) }, options)).value;
+    return (await this.#keyed<doc.Redemption>("/v1/grants/redeem", { grant, input_digest: await inputDigest(input) }, options, ["jti"])).value;
   }
 
   /**
@@ -629,8 +629,8 @@ export class Holdpoint {
 
   // What the calls above are made of
 
-  async #get<T>(path: string, query: Query, options: CallOptions, preferMs?: number): Promise<T> {
-    return (await this.transport.call<T>({ method: "GET", path, query, preferMs, repeat: "always", signal: options.signal })).value;
+  async #get<T>(path: string, query: Query, options: CallOptions, preferMs?: number, needs?: string[]): Promise<T> {
+    return (await this.transport.call<T>({ method: "GET", path, query, preferMs, repeat: "always", needs, signal: options.signal })).value;
   }
 
   async #post<T>(
@@ -638,14 +638,20 @@ export class Holdpoint {
     body: unknown,
     options: KeyedOptions & { waitMs?: number; heldMs?: number },
     repeat: Repeatable = "always",
+    needs?: string[],
   ): Promise<Reply<T>> {
     return await this.transport.call<T>({
-      method: "POST", path, body, key: options.idempotencyKey, preferMs: options.waitMs, heldMs: options.heldMs, repeat, signal: options.signal,
+      method: "POST", path, body, key: options.idempotencyKey, preferMs: options.waitMs, heldMs: options.heldMs, repeat, needs, signal: options.signal,
     });
   }
 
-  async #keyed<T>(path: string, body: unknown, options: KeyedOptions & { waitMs?: number }): Promise<Reply<T>> {
-    return await this.#post<T>(path, body, { ...options, idempotencyKey: options.idempotencyKey ?? randomUUID() });
+  async #keyed<T>(path: string, body: unknown, options: KeyedOptions & { waitMs?: number }, needs?: string[]): Promise<Reply<T>> {
+    return await this.#post<T>(path, body, { ...options, idempotencyKey: options.idempotencyKey ?? randomUUID() }, "always", needs);
+  }
+
+  /** Makes a call that renews a lease or changes a run. A reply without the members of such a reply renews and ends nothing. */
+  async #work<T>(path: string, body: unknown, options: CallOptions, ...needs: string[]): Promise<T> {
+    return (await this.#post<T>(path, body, options, "always", needs)).value;
   }
 
   async #page<T>(list: List, options: PageOptions): Promise<doc.Page<T>> {

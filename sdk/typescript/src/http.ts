@@ -50,6 +50,8 @@ export interface Call {
   /** How long the service may hold the reply, when not preferMs. */
   heldMs?: number | undefined;
   repeat: Repeatable;
+  /** The members that such a reply always has. A reply without them, such as {} from a proxy, is not the service's. */
+  needs?: readonly string[] | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -284,6 +286,8 @@ function documentIn(call: Call, text: string): unknown {
     throw new UnavailableError(`${where}: the reply is not JSON`, { cause });
   }
   if (typeof document !== "object" || document === null) throw new UnavailableError(`${where}: the reply is not a document`);
+  const lacks = call.needs?.find((name) => (document as Record<string, unknown>)[name] == null);
+  if (lacks !== undefined) throw new UnavailableError(`${where}: the reply has no ${lacks}`);
   return document;
 }
 
@@ -305,7 +309,7 @@ export function problem(response: Response, text: string): ProblemError {
 /** Joins a base and segments to a path, and refuses what would name another route. */
 export function at(base: string, ...segments: string[]): string {
   for (const segment of segments) {
-    if (typeof segment !== "string" || segment === "" || segment === "." || segment === "..") {
+    if (typeof segment !== "string" || segment === "" || segment === "." || segment === ".." || /\p{Surrogate}/u.test(segment)) {
       throw invalid(`${JSON.stringify(segment)} is not an id (under ${base})`);
     }
   }

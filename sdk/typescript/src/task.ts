@@ -284,9 +284,13 @@ export class Task<Input = unknown> {
     throw new HoldpointError(["invalid_grant"], `request ${resolution.request_id} was ${resolution.outcome} and has no grant`);
   }
 
-  /** Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before. */
+  /**
+   * Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before.
+   * `null` and `undefined` are not checkpoints: they only renew the lease, and the stored checkpoint stays.
+   */
   async saveCheckpoint(checkpoint: unknown, options: CallOptions = {}): Promise<void> {
-    const after = this.#included();
+    checkpoint ??= undefined;
+    const after = checkpoint === undefined ? undefined : this.#included();
     const beat = await this.#calling(() =>
       this.#client.heartbeat(
         this.runId,
@@ -301,7 +305,7 @@ export class Task<Input = unknown> {
 
   /** Ends the run with an output. Open requests are recorded expired. */
   async complete(output?: unknown, options: CallOptions = {}): Promise<void> {
-    await this.endWith((client, run, fence, lease) => client.completeRun(run, fence, output, options.signal ? this.#with(options) : lease));
+    await this.endWith((client, run, fence, lease) => client.completeRun(run, fence, jsonOrNone(output), options.signal ? this.#with(options) : lease));
   }
 
   /** Ends the run with an error text. Open requests are recorded expired. */
@@ -644,9 +648,15 @@ function endedError(): HoldpointError {
   return new HoldpointError(["run_state"], "the handler has ended the run");
 }
 
-/** Returns a text that the service accepts: without control characters, at most 16 KiB, not empty. */
+/** @internal Returns an output. JSON.stringify would leave out a function and a symbol, as if there were no output. */
+export function jsonOrNone(output: unknown): unknown {
+  if (typeof output === "function" || typeof output === "symbol") throw invalid(`a ${typeof output} has no JSON form`);
+  return output;
+}
+
+/** Returns a text that the service accepts: whole characters without control characters, at most 16 KiB, not empty. */
 export function failureText(text: string): string {
-  let cut = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "");
+  let cut = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "").replace(/\p{Surrogate}/gu, "\uFFFD");
   const encoded = new TextEncoder().encode(cut);
   if (encoded.length > 16384) cut = new TextDecoder().decode(encoded.subarray(0, 16384)).replace(/\uFFFD+$/, "");
   return cut || "failed without a text";

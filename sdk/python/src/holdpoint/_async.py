@@ -107,11 +107,11 @@ class AsyncHoldpoint:
         return await self._create_run(at("/v1/sessions", session_id, "runs"), body, idempotency_key)
 
     async def get_run(self, run_id: str) -> doc.RunView:
-        return cast(doc.RunView, await self._get(at("/v1/runs", run_id)))
+        return cast(doc.RunView, await self._get(at("/v1/runs", run_id), needs=["run_id"]))
 
     async def await_run(self, run_id: str, wait_seconds: float, *, until: Literal["decided", "terminal"] = "terminal") -> doc.RunView:
         """Returns a run as soon as it is where until says, or as it is after the wait of at most 60 s."""
-        return cast(doc.RunView, await self._get(at("/v1/runs", run_id), {"until": until}, wait_seconds))
+        return cast(doc.RunView, await self._get(at("/v1/runs", run_id), {"until": until}, wait_seconds, ["run_id"]))
 
     async def wait_run(
         self, run_id: str, *, until: Literal["decided", "terminal"] = "terminal", timeout_seconds: float | None = None,
@@ -134,7 +134,7 @@ class AsyncHoldpoint:
 
     async def cancel_run(self, run_id: str, *, reason: str | None = None) -> doc.RunView:
         """Cancels a run; one that is over stays as it is."""
-        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "cancel"), without_none(reason=reason))).value)
+        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "cancel"), without_none(reason=reason), "run_id"))
 
     # Decisions
 
@@ -259,35 +259,38 @@ class AsyncHoldpoint:
         body = {"worker_id": worker_id, "max_runs": max_runs, "lease_ms": lease_ms, "wait_ms": wait_ms}
         if agent_ids:
             body["agent_ids"] = list(agent_ids)
-        reply = await self.transport.call("POST", "/v1/runs/claim", body=body, held=wait_ms / 1000, repeat="if_not_taken")
+        reply = await self.transport.call("POST", "/v1/runs/claim", body=body, held=wait_ms / 1000, repeat="if_not_taken", needs=["claims"])
         return cast(list[doc.Claim], reply.value["claims"])
 
     async def claim_run(self, run_id: str, worker_id: str, *, lease_ms: int = 30_000) -> doc.Claim:
         """Claims this run. Not repeated when its reply is lost."""
         body = {"worker_id": worker_id, "lease_ms": lease_ms}
-        return cast(doc.Claim, (await self.transport.call("POST", at("/v1/runs", run_id, "claim"), body=body, repeat="if_not_taken")).value)
+        path = at("/v1/runs", run_id, "claim")
+        reply = await self.transport.call("POST", path, body=body, repeat="if_not_taken", needs=["run", "lease"])
+        return cast(doc.Claim, reply.value)
 
     async def heartbeat(
         self, run_id: str, fence: str, *, lease_ms: int = 30_000, checkpoint: Any = None, settled_after: str | None = None,
     ) -> doc.HeartbeatReply:
         """Extends a lease, and stores a checkpoint when it is not None."""
         body = without_none(fence=fence, lease_ms=lease_ms, checkpoint=checkpoint, settled_after=settled_after)
-        return cast(doc.HeartbeatReply, (await self._post(at("/v1/runs", run_id, "heartbeat"), body)).value)
+        return cast(doc.HeartbeatReply, await self._work(at("/v1/runs", run_id, "heartbeat"), body, "expires_at_ms", "cancel_requested"))
 
     async def suspend(self, run_id: str, fence: str, suspension: Mapping[str, Any]) -> doc.SuspendReply:
         """Raises requests and waits for them. Unless hold is set or the reply has a resume, the lease has ended."""
         body = {**suspension, "fence": fence, "suspension_id": suspension.get("suspension_id") or new_id("suspension")}
-        return cast(doc.SuspendReply, (await self._post(at("/v1/runs", run_id, "suspend"), body)).value)
+        return cast(doc.SuspendReply, await self._work(at("/v1/runs", run_id, "suspend"), body, "run"))
 
     async def await_settled(self, run_id: str, fence: str, after: str, wait_seconds: float) -> doc.Settled:
         """Returns what was settled on a run after a cursor, as soon as there is something, or nothing after the wait. The first
         cursor is "0"."""
-        return cast(doc.Settled, await self._get(at("/v1/runs", run_id, "resume"), {"fence": fence, "after": after}, wait_seconds))
+        query = {"fence": fence, "after": after}
+        return cast(doc.Settled, await self._get(at("/v1/runs", run_id, "resume"), query, wait_seconds, ["settled", "after"]))
 
     async def withdraw(self, run_id: str, request_id: str, fence: str, *, reason: str | None = None) -> doc.RunView:
         """Withdraws a request that an attached worker no longer needs."""
         path = at("/v1/runs", run_id, "requests", request_id, "withdraw")
-        return cast(doc.RunView, (await self._post(path, without_none(fence=fence, reason=reason))).value)
+        return cast(doc.RunView, await self._work(path, without_none(fence=fence, reason=reason), "run_id"))
 
     async def append_events(
         self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None,
@@ -297,7 +300,7 @@ class AsyncHoldpoint:
         the earlier calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes."""
         last = ""
         for key, part in _keyed_appends(events, idempotency_key or str(uuid.uuid4())):
-            reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key)
+            reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key, needs=["last_event_id"])
             last = cast(str, reply.value["last_event_id"])
         return last
 
@@ -306,16 +309,16 @@ class AsyncHoldpoint:
         another fence, has appended them."""
         for key, part in _keyed_appends(events, key_of_all):
             try:
-                await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key)
+                await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key, needs=["last_event_id"])
             except HoldpointError as failure:
                 if not failure.is_kind("idempotency_conflict"):
                     raise
 
     async def complete_run(self, run_id: str, fence: str, output: Any = None) -> doc.RunView:
-        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "complete"), without_none(fence=fence, output=output))).value)
+        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "complete"), without_none(fence=fence, output=output), "run_id"))
 
     async def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
-        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "fail"), {"fence": fence, "error": error})).value)
+        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "fail"), {"fence": fence, "error": error}, "run_id"))
 
     async def release_run(
         self, run_id: str, fence: str, *, checkpoint: Any = None, last_error: str | None = None, attempt: int | None = None,
@@ -324,7 +327,7 @@ class AsyncHoldpoint:
         """Gives a run back unfinished; it is claimable at once. With last_error it is retried after delay_ms; attempt is how
         many attempts have failed, this one included."""
         body = without_none(fence=fence, checkpoint=checkpoint, last_error=last_error, attempt=attempt, delay_ms=delay_ms)
-        return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "release"), body)).value)
+        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "release"), body, "run_id"))
 
     async def ask_parent(self, run_id: str, fence: str, body: Mapping[str, Any]) -> doc.AskParentReply:
         """Asks the parent's session on behalf of a run."""
@@ -332,7 +335,7 @@ class AsyncHoldpoint:
         if not request.get("id") and not request.get("tool_call_id"):
             request["id"] = new_id("question")
         sent = {**body, "request": request, "fence": fence}
-        return cast(doc.AskParentReply, (await self._post(at("/v1/runs", run_id, "clarifications"), sent)).value)
+        return cast(doc.AskParentReply, await self._work(at("/v1/runs", run_id, "clarifications"), sent, "run"))
 
     # Sessions
 
@@ -594,7 +597,7 @@ class AsyncHoldpoint:
         doing what was approved, and do it only when nothing was raised. After unavailable it may be redeemed: only the same call
         with the same key says."""
         body = {"grant": grant, "input_digest": input_digest(value)}
-        return cast(doc.Redemption, (await self._keyed("/v1/grants/redeem", body, idempotency_key)).value)
+        return cast(doc.Redemption, (await self._keyed("/v1/grants/redeem", body, idempotency_key, needs=["jti"])).value)
 
     async def create_stream_ticket(self, path: str) -> doc.StreamTicket:
         """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address
@@ -627,14 +630,23 @@ class AsyncHoldpoint:
         resolution |= {name: request[name] for name in ("handle", "input_digest") if request.get(name)}
         return await self.resolve_run_approvals(shown["run_id"], [cast(doc.ApprovalResolution, resolution)], idempotency_key=key)
 
-    async def _get(self, path: str, query: Mapping[str, Any] | None = None, prefer: float | None = None) -> Any:
-        return (await self.transport.call("GET", path, query=query, prefer=prefer)).value
+    async def _get(
+        self, path: str, query: Mapping[str, Any] | None = None, prefer: float | None = None, needs: Sequence[str] = (),
+    ) -> Any:
+        return (await self.transport.call("GET", path, query=query, prefer=prefer, needs=needs)).value
 
     async def _post(self, path: str, body: Any) -> Reply:
         return await self.transport.call("POST", path, body=body)
 
-    async def _keyed(self, path: str, body: Any, key: str | None, prefer: float | None = None) -> Reply:
-        return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer)
+    async def _work(self, path: str, body: Any, *needs: str) -> Any:
+        """Makes a call that renews a lease or changes a run. A reply without the members of such a reply renews and ends
+        nothing."""
+        return (await self.transport.call("POST", path, body=body, needs=needs)).value
+
+    async def _keyed(
+        self, path: str, body: Any, key: str | None, prefer: float | None = None, needs: Sequence[str] = (),
+    ) -> Reply:
+        return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer, needs=needs)
 
     async def _page(self, path: str, filters: Mapping[str, Any], limit: int | None, cursor: str | None) -> Page[Any]:
         page = await self._get(path, {**filters, "page": "true", "limit": limit, "cursor": cursor})

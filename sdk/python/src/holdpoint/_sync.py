@@ -433,7 +433,8 @@ class Task:
         return self._portal.call(self._async.redeem_grant(resolution, value))
 
     def save_checkpoint(self, checkpoint: Any) -> None:
-        """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before."""
+        """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before. None is
+        not a checkpoint: it only renews the lease, and the stored checkpoint stays."""
         self._portal.call(self._async.save_checkpoint(checkpoint))
 
     def complete(self, output: Any=None) -> None:

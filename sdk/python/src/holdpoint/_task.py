@@ -247,9 +247,11 @@ class AsyncTask:
         raise HoldpointError(["invalid_grant"], f"request {resolution['request_id']} was {resolution['outcome']} and has no grant")
 
     async def save_checkpoint(self, checkpoint: Any) -> None:
-        """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before."""
+        """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before. None is
+        not a checkpoint: it only renews the lease, and the stored checkpoint stays."""
         beat = await self._calling(self._client.heartbeat(
-            self.run_id, self.fence, lease_ms=self._lease_ms, checkpoint=checkpoint, settled_after=self._included(),
+            self.run_id, self.fence, lease_ms=self._lease_ms, checkpoint=checkpoint,
+            settled_after=None if checkpoint is None else self._included(),
         ))
         if checkpoint is not None:
             self._emitted.checkpointed(checkpoint)

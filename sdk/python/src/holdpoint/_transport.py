@@ -9,7 +9,7 @@ import random
 import re
 import ssl
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -134,9 +134,10 @@ class Transport:
 
     async def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, key: str | None = None,
-        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always",
+        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always", needs: Sequence[str] = (),
     ) -> Reply:
-        """Makes a call; prefer asks for a reply that is held for so many seconds, held says how long it may be."""
+        """Makes a call; prefer asks for a reply that is held for so many seconds, held says how long it may be. needs are the
+        members that such a reply always has: a reply without them, such as {} from a proxy, is not the service's."""
         headers = {}
         if key is not None:
             # What a header cannot carry unchanged goes into the body.
@@ -154,7 +155,7 @@ class Transport:
         attempt = 1
         while True:
             try:
-                return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0))
+                return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0), needs)
             except HoldpointError as failure:
                 if self._patient and repeat == "always" and is_unanswered(failure):
                     await pauses.after_anyway(failure)
@@ -166,6 +167,7 @@ class Transport:
 
     async def _attempt(
         self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], limit: float,
+        needs: Sequence[str],
     ) -> Reply:
         try:
             async with asyncio.timeout(limit), self.open(method, path, query, body, headers, "application/json") as response:
@@ -175,7 +177,7 @@ class Transport:
         if not 200 <= response.status < 300:
             raise problem(response, text)
         return Reply(
-            value=None if response.status == 204 else _document(f"{method} {path}", text),
+            value=None if response.status == 204 else _document(f"{method} {path}", text, needs),
             status=response.status,
             replayed=response.headers.get("idempotency-replayed", "").lower() == "true",
             more='rel="next"' in response.headers.get("link", ""),
@@ -221,7 +223,7 @@ def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:
     return repeat == "always" and is_kind(failure, "unavailable")
 
 
-def _document(where: str, text: bytes) -> Any:
+def _document(where: str, text: bytes, needs: Sequence[str]) -> Any:
     """Returns the document of a reply. Anything else, such as a page that says "back soon", comes from something in between."""
     try:
         document = decode_json(text)
@@ -229,6 +231,9 @@ def _document(where: str, text: bytes) -> Any:
         raise UnavailableError(f"{where}: the reply is not JSON") from failure
     if not isinstance(document, (dict, list)):
         raise UnavailableError(f"{where}: the reply is not a document")
+    for name in needs:
+        if not isinstance(document, dict) or document.get(name) is None:
+            raise UnavailableError(f"{where}: the reply has no {name}")
     return document
 
 
@@ -248,7 +253,7 @@ def problem(response: Response, text: bytes) -> ProblemError:
 def at(base: str, *segments: str) -> str:
     """Joins a base and segments to a path, and refuses what would name another route."""
     for segment in segments:
-        if not isinstance(segment, str) or segment in ("", ".", ".."):
+        if not isinstance(segment, str) or segment in ("", ".", "..") or not segment.isascii() and re.search("[\ud800-\udfff]", segment):
             raise invalid(f"{segment!r} is not an id (under {base})")
     return "/".join([base, *(quote(segment, safe="") for segment in segments)])
 
