@@ -117,6 +117,10 @@ func (t *Task) await(ctx context.Context, request pendingRequest) (settledReques
 		t.mu.Unlock()
 		return settledRequest{}, err
 	}
+	if ctx.Err() != nil {
+		t.mu.Unlock()
+		return settledRequest{}, contextError(ctx) // nothing is asked
+	}
 	w, there := t.waiters[request.id()]
 	if there {
 		if err := w.request.same(request); err != nil {

@@ -189,6 +189,29 @@ func TestAReplyWithoutMembersRenewsNoLease(t *testing.T) {
 	})
 }
 
+// A failed renewal is repeated before the lease ends, and the handler ends no later.
+func TestAHandlerEndsWithTheLease(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		var lasted time.Duration
+		b.submit("run")
+		b.start(client.WorkerOptions{HeartbeatEvery: 29 * time.Second}, func(ctx context.Context, _ *client.Task) error {
+			began := time.Now()
+			b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(w, `{"code":"internal"}`)
+				return true
+			})
+			<-ctx.Done()
+			lasted = time.Since(began)
+			b.service.setBefore(nil)
+			b.stop()
+			return context.Cause(ctx)
+		})
+		require.NoError(b, <-b.done)
+		require.LessOrEqual(b, lasted, 30*time.Second)
+	})
+}
+
 // A call that ends the run is retried as long as the lease lasts, so a worker can be stopped
 // while the service is away.
 func TestACallThatEndsTheRunEndsWithTheLease(t *testing.T) {

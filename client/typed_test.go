@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,5 +210,44 @@ func TestACheckpointSeparatesEqualEvents(t *testing.T) {
 		b.end()
 		require.EqualValues(b, 2, run.OutputsCount)
 		require.Len(b, b.reported(), 1)
+	})
+}
+
+// A run whose output the service refuses, such as one that is too large, fails at once: its
+// handler has done the work, and would return the same.
+func TestARefusedOutputFailsTheRun(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			refused := strings.HasSuffix(r.URL.Path, "/complete")
+			if refused {
+				answer(w, http.StatusRequestEntityTooLarge, map[string]string{"code": "body_too_large"}, nil)
+			}
+			return refused
+		})
+		b.handle("run", client.Typed(func(context.Context, *client.Task, any) (string, error) { return "large", nil }))
+		run := b.terminal("run")
+		b.end()
+		require.Equal(b, api.StatusFailed, run.Status)
+		require.Equal(b, "output: body_too_large", run.Error)
+		require.EqualValues(b, 1, run.Attempt)
+		var failed *client.AttemptError
+		require.Len(b, b.reported(), 1)
+		require.ErrorAs(b, b.reported()[0], &failed)
+		require.True(b, failed.Last)
+	})
+}
+
+// Nothing is asked by a caller that has given up before.
+func TestAnEndedContextAsksNothing(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
+			ended, end := context.WithCancel(ctx)
+			end()
+			_, err := task.Approve(ended, approval("a", "ls"))
+			require.ErrorIs(b, err, context.Canceled)
+			return nil
+		})
+		b.completes("run")
+		require.Empty(b, b.service.record("run").Requests)
 	})
 }

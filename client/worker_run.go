@@ -84,7 +84,10 @@ func (w *Worker) finish(t *Task, outcome error) {
 	case errors.Is(cause, ErrLeaseLost):
 		err = cause
 	case outcome == nil:
-		err = t.complete(ctx, t.output)
+		if err = t.complete(ctx, t.output); errors.Is(err, ErrInvalid) {
+			// The service refuses the output, such as one that is too large.
+			err = w.failAttempt(ctx, t, &permanentError{fmt.Errorf("output: %w", err)})
+		}
 	case stopped && !errors.As(outcome, &crash):
 		err = t.release(ctx)
 	case errors.Is(outcome, ErrSuspended):
@@ -201,7 +204,7 @@ func (w *Worker) renewLease(ctx context.Context, t *Task) {
 				t.stop(fmt.Errorf("%w: it could not be renewed in time: %w", ErrLeaseLost, err))
 				return
 			}
-			next /= 4
+			next = min(next/4, time.Until(expires)) // the handler ends no later than the lease
 		}
 		timer.Reset(next)
 	}

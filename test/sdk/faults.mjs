@@ -118,10 +118,51 @@ const cases = {
     same(isKind(error, "unavailable"), true);
   },
 
+  async "an output that is refused fails the run once"() {
+    const circular = {};
+    circular.itself = circular;
+    for (const [output, complete] of [[1, [413, { code: "body_too_large" }]], [circular, run], [() => 1, run], [NaN, run]]) {
+      const service = new Service({ complete: [complete] });
+      const reported = await service.work(() => output, service.called("fail"));
+      same(reported.map((error) => error instanceof AttemptError && error.last), [true]);
+      same(JSON.parse(service.bodies.fail[0]).error.startsWith("output: "), true);
+    }
+  },
+
+  async "the text of a failure is what the service accepts"() {
+    const service = new Service();
+    await service.work(() => {
+      throw new Error(`\u0000\ud800${"é".repeat(1 << 20)}`);
+    }, service.called("fail"), { maxAttempts: 1 });
+    const { error } = JSON.parse(service.bodies.fail[0]);
+    same(error, `\uFFFD${"é".repeat(8190)}`);
+  },
+
   async "an id that is not text is refused"() {
     const service = new Service();
     const error = await service.client.getRun("\ud800").catch((error) => error);
     same(isKind(error, "invalid"), true);
+  },
+
+  async "a failed renewal is repeated before the lease ends"() {
+    const real = globalThis.setTimeout;
+    const asked = [];
+    globalThis.setTimeout = (work, ms, ...more) => {
+      asked.push(ms);
+      return real(work, ms, ...more);
+    };
+    try {
+      const lost = signal();
+      const service = new Service({ heartbeat: [[500, { code: "internal" }]] });
+      await service.work(async (task) => {
+        task.signal.addEventListener("abort", lost.set);
+        await lost.done;
+      }, lost.done, { heartbeatMs: 900 });
+    } finally {
+      globalThis.setTimeout = real;
+    }
+    same(asked.includes(900), true);
+    same(asked.includes(225), false);
   },
 
   async "null is no checkpoint"() {

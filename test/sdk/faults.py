@@ -166,12 +166,59 @@ async def a_grant_is_not_redeemed_by_a_reply_without_members():
 
 
 @case
+async def an_output_that_is_refused_fails_the_run_once():
+    for output, complete in ((1, (413, {"code": "body_too_large"})), (object(), RUN), (float("nan"), RUN)):
+        async def handler(_task, output=output):
+            return output
+
+        async with Service(complete=[complete]) as service, Work(service, handler) as work:
+            await service.event("fail").wait()
+            assert [getattr(error, "last", None) for error in work.reported] == [True], work.reported
+            assert service.bodies["fail"][0]["error"].startswith("output: "), service.bodies
+
+
+@case
+async def the_text_of_a_failure_is_what_the_service_accepts():
+    async def handler(_task):
+        raise ValueError("\0\ud800" + "é" * (1 << 20))
+
+    async with Service() as service, Work(service, handler, max_attempts=1):
+        await service.event("fail").wait()
+        assert service.bodies["fail"][0]["error"] == "?" + "é" * 8191, len(service.bodies["fail"][0]["error"])
+
+
+@case
 async def an_id_that_is_not_text_is_refused():
     async with Service() as service, AsyncHoldpoint(service.url) as client:
         try:
             await client.get_run("\ud800")
         except HoldpointError as error:
             assert error.is_kind("invalid"), error
+
+
+@case
+async def a_failed_renewal_is_repeated_before_the_lease_ends():
+    real, asked = asyncio.sleep, []
+
+    async def sleep(delay, *more):
+        asked.append(delay)
+        await real(delay, *more)
+
+    lost = asyncio.Event()
+
+    async def handler(_task):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            lost.set()
+
+    asyncio.sleep = sleep
+    try:
+        async with Service(heartbeat=[(500, {"code": "internal"})]) as service, Work(service, handler, heartbeat_seconds=0.9):
+            await lost.wait()
+    finally:
+        asyncio.sleep = real
+    assert 0.9 in asked and 0.225 not in asked, asked
 
 
 @case

@@ -2,7 +2,7 @@ import { type Holdpoint, requireID } from "./client.js";
 import { AttemptError, HoldpointError, ProblemError, invalid, isKind, ofRun } from "./errors.js";
 import { isUnanswered, randomUUID } from "./http.js";
 import { now, sleep } from "./retry.js";
-import { Task, cancelledError, failureText, stoppedError } from "./task.js";
+import { Task, cancelledError, failureText, jsonOrNone, stoppedError } from "./task.js";
 import type { Claim } from "./types.js";
 
 /**
@@ -178,7 +178,15 @@ export class Worker {
     if (isKind(why, "cancelled")) return;
     if (isKind(why, "lease_lost")) return this.#options.onError(ofRun(task.runId, "was not finished", why));
     // The run is ended even if the handler's own signal was aborted.
-    if (!outcome.failed) return await task.endWith((c, run, fence, options) => c.completeRun(run, fence, outcome.output, options));
+    if (!outcome.failed) {
+      try {
+        return await task.endWith((c, run, fence, options) => c.completeRun(run, fence, jsonOrNone(outcome.output), options));
+      } catch (failure) {
+        if (!isKind(failure, "invalid")) throw failure;
+        // The output has no JSON form, or the service refuses it, such as one that is too large. A retry would end in the same way.
+        return await this.#failAttempt(task, new HoldpointError(failure.kinds, `output: ${failure.message}`, { cause: failure }), true);
+      }
+    }
     if (stopped) return await task.release();
     if (suspended) {
       const text = "the handler threw that it is suspended, without having suspended the run";
@@ -193,11 +201,11 @@ export class Worker {
   }
 
   /** Reports that the handler failed, and releases the run for a retry, or fails it after the last attempt. */
-  async #failAttempt(task: Task, thrown: unknown): Promise<void> {
+  async #failAttempt(task: Task, thrown: unknown, permanent = false): Promise<void> {
     const { maxAttempts, retryDelayMs, onError } = this.#options;
     const counts = !isKind(thrown, "unavailable");
     const attempt = (task.run.failed_attempts ?? 0) + (counts ? 1 : 0);
-    const last = counts && attempt >= maxAttempts;
+    const last = permanent || (counts && attempt >= maxAttempts);
     const error = failureText(textOf(thrown));
     onError(new AttemptError(task.runId, attempt, last, error, thrown));
     if (last) return await task.endWith((c, run, fence, options) => c.failRun(run, fence, error, options));
@@ -239,7 +247,7 @@ export class Worker {
           // Another worker may have claimed the run.
           return task.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time", { cause: failure }));
         }
-        pause = heartbeatMs / 4;
+        pause = Math.max(0, Math.min(heartbeatMs / 4, expires - now())); // the handler ends no later than the lease
       } finally {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);

@@ -188,7 +188,15 @@ class AsyncWorker:
         elif why and is_kind(why, "lease_lost"):
             self._on_error(of_run(task.run_id, "was not finished", why))
         elif raised is None:
-            await task.complete(handling.result())
+            try:
+                await task.complete(handling.result())
+            except HoldpointError as failure:
+                if not failure.is_kind("invalid"):
+                    raise
+                # The output has no JSON form, or the service refuses it, such as one that is too large.
+                refused = HoldpointError(["invalid"], f"output: {failure}")
+                refused.__cause__ = failure
+                await self._fail_attempt(task, refused, permanent=True)
         elif stopped:
             await task.release()
         elif suspended:
@@ -198,11 +206,11 @@ class AsyncWorker:
         else:
             await self._fail_attempt(task, raised)
 
-    async def _fail_attempt(self, task: AsyncTask, raised: BaseException) -> None:
-        """Reports that the handler failed, and releases the run for a retry, or fails it after the last attempt."""
+    async def _fail_attempt(self, task: AsyncTask, raised: BaseException, *, permanent: bool = False) -> None:
+        """Reports that the handler failed, and releases the run for a retry, or fails it after the last attempt, or when no retry would help."""
         counts = not is_kind(raised, "unavailable")
         attempt = task.run.get("failed_attempts", 0) + counts
-        last = counts and attempt >= self._max_attempts
+        last = permanent or (counts and attempt >= self._max_attempts)
         text = failure_text(str(raised) or type(raised).__name__)
         failed = AttemptFailed(task.run_id, attempt, last, text)
         failed.__cause__ = raised
@@ -242,7 +250,7 @@ class AsyncWorker:
                     # Another worker may have claimed the run.
                     task.stop(LeaseLost("the lease could not be renewed in time"))
                     return
-                pause /= 4
+                pause = min(pause / 4, expires - now())  # the handler ends no later than the lease
                 continue
             if task.ended:
                 return
