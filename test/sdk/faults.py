@@ -182,7 +182,7 @@ async def the_text_of_a_failure_is_what_the_service_accepts():
     async def handler(_task):
         raise ValueError("\0\ud800" + "é" * (1 << 20))
 
-    async with Service() as service, Work(service, handler, max_attempts=1):
+    async with Service() as service, Work(service, handler, max_attempts=1, lease_ms=30_000):
         await service.event("fail").wait()
         assert service.bodies["fail"][0]["error"] == "?" + "é" * 8191, len(service.bodies["fail"][0]["error"])
 
