@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -23,7 +24,7 @@ func TestNullIsNotACheckpoint(t *testing.T) {
 			b.service.setBefore(func(_ http.ResponseWriter, r *http.Request) bool {
 				if strings.HasSuffix(r.URL.Path, "/heartbeat") {
 					text, err := io.ReadAll(r.Body)
-					require.NoError(b, err)
+					assert.NoError(b, err)
 					r.Body = io.NopCloser(bytes.NewReader(text))
 					sent = append(sent, string(text))
 				}

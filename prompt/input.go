@@ -18,11 +18,11 @@ type member struct {
 	value api.JSON
 }
 
-// membersOf returns the members of an object in their order. It returns false for anything else, also for an object
+// membersOf returns the members of an object in their order. It returns none of anything else, also for an object
 // with a name twice or with invalid Unicode: a face that shows one of its texts would hide another.
-func membersOf(input api.JSON) (list []member, ok bool) {
+func membersOf(input api.JSON) (list []member) {
 	if value := jsontext.Value(input); value.Kind() != '{' || !value.IsValid(jsontext.AllowDuplicateNames(false)) {
-		return nil, false
+		return nil
 	}
 	decoder := jsontext.NewDecoder(bytes.NewReader(input))
 	_, _ = decoder.ReadToken() // the input is valid
@@ -33,7 +33,7 @@ func membersOf(input api.JSON) (list []member, ok bool) {
 		one.value = api.JSON(slices.Clone(value))
 		list = append(list, one)
 	}
-	return list, true
+	return list
 }
 
 // commandIn returns the command of an input as a shell reads it, and the other members. The names are the ones that
@@ -84,8 +84,10 @@ func argumentsOf(list []member, name string) (argv []string, found bool) {
 	return nil, false
 }
 
-var shell = regexp.MustCompile(`^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|z|da|k)?sh$`)
-var runsText = regexp.MustCompile(`^-[a-z]*c$`)
+var (
+	shell    = regexp.MustCompile(`^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|z|da|k)?sh$`)
+	runsText = regexp.MustCompile(`^-[a-z]*c$`)
+)
 
 // runs reports whether arguments run what a command line says, by themselves or in a shell.
 func runs(argv []string, command string) bool {
@@ -98,7 +100,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 // ofInput returns the rows of an input: the agent's words about its call, its command and other texts of several lines as
 // they are, and the rest as JSON.
 func ofInput(input api.JSON) (said, rows []Row) {
-	list, _ := membersOf(input)
+	list := membersOf(input)
 	command, list, found := commandIn(list)
 	if found {
 		rows = append(rows, Row{Label: "command", Kind: Verbatim, Value: command, Deciding: true})

@@ -14,7 +14,7 @@ import (
 // CommandOf returns a tool call as one text: the command if the input has one, or else the
 // input as compact JSON. The directory and the names of other members follow.
 func CommandOf(input api.JSON) string {
-	list, _ := membersOf(input)
+	list := membersOf(input)
 	command, list, found := commandIn(list)
 	if !found {
 		return Compact(input)

@@ -14,16 +14,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ValueReader is the part of a [reads.Reader] that CheckValues uses.
-type ValueReader interface {
-	// Run returns a run with its open requests. Errors: run_not_found.
-	Run(ctx context.Context, runID string) (*model.RunRecord, error)
-	// PendingRequests returns open requests of one kind; see [reads.Reader].
-	PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error)
-	// SessionHead returns the row of a session. Errors: session_not_found.
-	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
-}
-
 // CheckValues checks the values of a prepared command (edited inputs, typed answers) against
 // the schemas of the requests that it names, and stores the faults in the command. It runs
 // without a lock, on the caller's time, because the caller chooses how much work it is;

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -45,45 +46,6 @@ type NextAddress struct {
 	To Recipient
 	// Tried and Later become the members of the message's PersonNotice.
 	Tried, Later []string
-}
-
-// PersonNotice is the payload of an api.EffectNotify: a message to a person, or the withdrawal of all
-// messages about a settled request. It has no address, because the person's address at the time of sending
-// is used.
-type PersonNotice struct {
-	RequestHandle string `json:"request_handle"`
-	RequestID     string `json:"request_id"`
-	Principal     string `json:"principal,omitempty"`
-	Channel       string `json:"channel"`
-	// Step distinguishes the messages about a request to a person: the round of its escalation, 0
-	// without one.
-	Step int64 `json:"step"`
-	// OfStep is the step of the escalation, and Urgent its member.
-	OfStep int64 `json:"of_step,omitzero"`
-	Urgent bool  `json:"urgent,omitzero"`
-	// Turn counts the addresses that the message was given up at before this one. Tried has their ids; Later has those
-	// that failed only a few times, which come again after all others.
-	Turn  int64    `json:"turn,omitzero"`
-	Tried []string `json:"tried,omitempty"`
-	Later []string `json:"later,omitempty"`
-	// InPlaceOf is the effect of the message at the address before, and Failure why it was given up.
-	InPlaceOf string `json:"in_place_of,omitempty"`
-	Failure   string `json:"failure,omitempty"`
-	// Withdraws says that the messages of the channel about the request are withdrawn. It has no person.
-	Withdraws bool `json:"withdraws,omitzero"`
-}
-
-// NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
-// changed outside of the service.
-func NoticeOf(e *model.Effect) (*PersonNotice, error) {
-	var notice PersonNotice
-	if err := readPayload(e, e.Payload, &notice); err != nil {
-		return nil, err
-	}
-	if (notice.Principal == "") != notice.Withdraws || notice.Channel == "" {
-		return nil, errors.New("the message has no person or no channel")
-	}
-	return &notice, checkPayloadIDs(e, notice.RequestHandle, notice.RequestID)
 }
 
 // notify enqueues a message to each recipient, and writes the event that lists them.
@@ -133,7 +95,7 @@ func (w *workingCopy) withdrawNotices(request *model.Request) {
 // if the request needs no message any more.
 func (w *workingCopy) passOn(effect *model.Effect, next *NextAddress, failure string) bool {
 	run := w.run(effect.RunID)
-	notice, err := NoticeOf(effect)
+	notice, err := model.NoticeOf(effect)
 	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
@@ -54,6 +55,16 @@ type Store interface {
 	reads.Presence
 	upkeep.Keeper
 	reads.Gauge
+}
+
+// ValueReader is the part of a [reads.Reader] that CheckValues uses.
+type ValueReader interface {
+	// Run returns a run with its open requests. Errors: run_not_found.
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	// PendingRequests returns open requests of one kind; see [reads.Reader].
+	PendingRequests(ctx context.Context, q reads.RequestQuery) ([]model.PendingRequest, error)
+	// SessionHead returns the row of a session. Errors: session_not_found.
+	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 }
 
 // Errors of a store that are not caused by the call.

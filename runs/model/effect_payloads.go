@@ -117,6 +117,14 @@ type PersonNotice struct {
 	// OfStep is the step of the escalation, and Urgent its member.
 	OfStep int64 `json:"of_step,omitzero"`
 	Urgent bool  `json:"urgent,omitzero"`
+	// Turn counts the addresses that the message was given up at before this one. Tried has their ids; Later has those
+	// that failed only a few times, which come again after all others.
+	Turn  int64    `json:"turn,omitzero"`
+	Tried []string `json:"tried,omitempty"`
+	Later []string `json:"later,omitempty"`
+	// InPlaceOf is the effect of the message at the address before, and Failure why it was given up.
+	InPlaceOf string `json:"in_place_of,omitempty"`
+	Failure   string `json:"failure,omitempty"`
 	// Withdraws says that the messages of the channel about the request are withdrawn. It has no person.
 	Withdraws bool `json:"withdraws,omitzero"`
 }

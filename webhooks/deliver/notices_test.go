@@ -126,7 +126,7 @@ func TestAPauseOfADayIsCut(t *testing.T) {
 	store := &noticeStore{}
 	d := &Deliverer{store: store, options: Options{Notices: &limited{}, Logger: slog.New(slog.DiscardHandler), Observe: func(string, Outcome, time.Duration) {}}}
 	noticeLanes(d)["mail"].send(t.Context(), reads.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)})
-	require.EqualValues(t, 15*time.Minute.Milliseconds(), store.finished[0].RetryAfterMs)
+	require.Equal(t, 15*time.Minute.Milliseconds(), store.finished[0].RetryAfterMs)
 }
 
 // holding holds each message back.

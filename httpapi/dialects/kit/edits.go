@@ -23,8 +23,10 @@ func (e *Edits) Given() string {
 		name  string
 		value api.JSON
 	}{
-		{"updated_input", e.UpdatedInput}, {"updatedInput", e.UpdatedInputCamel},
-		{"override_input", e.OverrideInput}, {"overrideInput", e.OverrideInputCamel},
+		{"updated_input", e.UpdatedInput},
+		{"updatedInput", e.UpdatedInputCamel},
+		{"override_input", e.OverrideInput},
+		{"overrideInput", e.OverrideInputCamel},
 	} {
 		if one.value != nil && document.Kind(one.value) != 'n' {
 			return one.name
