@@ -112,9 +112,9 @@ func TestWaitRunRidesOutAnUnavailableService(t *testing.T) {
 				assert.Equal(t, "wait=60", r.Header.Get("Prefer"))
 				assert.Equal(t, "until=decided", r.URL.RawQuery)
 				<-time.After(time.Minute) // the service holds the reply; the clock is the bubble's
-				_, _ = io.WriteString(w, `{"status":"waiting_for_approval"}`)
+				_, _ = io.WriteString(w, `{"run_id":"r","status":"waiting_for_approval"}`)
 			default:
-				_, _ = io.WriteString(w, `{"status":"running"}`)
+				_, _ = io.WriteString(w, `{"run_id":"r","status":"running"}`)
 			}
 		}))
 		run := must(c.WaitRun(t.Context(), "r", client.UntilDecided))(t)

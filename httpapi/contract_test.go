@@ -126,6 +126,9 @@ func (c *contract) requireCovered(t *testing.T) {
 				if operation.OperationID == "verifyAddress" && status == "409" {
 					continue // it takes two people: package notify, TestASlackUserIsOnePerson
 				}
+				if status == "400" && (operation.OperationID == "listWorkers" || operation.OperationID == "listWebhooks") {
+					continue // only a filter that is not in the document is refused: TestAnEmptyFilterIsRefused
+				}
 				if key := operation.OperationID + " " + status; !c.statuses[key] {
 					missing = append(missing, key)
 				}

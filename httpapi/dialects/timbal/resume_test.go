@@ -164,7 +164,7 @@ func testDecisionsThatDoNotDo(t *testing.T, s *service) {
 	id := ids(first)[0]
 	for _, value := range []string{
 		`"yes"`, `1`, `null`, `[]`, `{}`, `{"approved":null}`, `{"approved":"yes"}`, `{"approved":true,"override_input":[]}`,
-		`{"approved":true,"reason":1}`, `{"approved":true,"overrideInput":{"to":"x"}}`, `{"updated_input":{},"approved":true}`, `{"approved":true,"expires_at":"soon"}`, `{"type":"timbal.other"}`,
+		`{"approved":true,"reason":1}`, `{"approved":true,"expires_at":"soon"}`, `{"type":"timbal.other"}`,
 	} {
 		events := s.show(t, resumeBody(t, w.runID, id, value))
 		require.Equal(t, []string{"START", "OUTPUT"}, kinds(events), value)
