@@ -74,7 +74,7 @@ func (f *flows) pages(t *testing.T) {
 	run := f.ask(t, one(approval("inspected", `1`)))
 	p.load("/runs/" + run.RunID)
 	p.until("the run", func() bool {
-		return strings.Contains(p.shown(), "waiting for approval") && strings.Contains(p.shown(), "waits for approval inspected")
+		return strings.Contains(p.shown(), "Waiting for approval") && strings.Contains(p.shown(), "waits for approval inspected")
 	})
 	p.find("link", run.SessionID).click()
 	p.until("the session", func() bool { return strings.Contains(p.shown(), "Decisions in this session") })
