@@ -153,7 +153,7 @@ func stillHeld(claim *api.Claim) bool {
 
 // GetRun returns a run. Errors: [ErrNotFound].
 func (c *Client) GetRun(ctx context.Context, runID string) (*api.RunView, error) {
-	return get[api.RunView](ctx, c, at("/v1/runs", runID), nil)
+	return wholeDocument(ctx, c, call{method: http.MethodGet, path: at("/v1/runs", runID), repeat: always}, hasRunID)
 }
 
 // AllOutputs iterates over all output records of a run, oldest first; a view has only the
@@ -208,9 +208,9 @@ func terminal(status api.Status) bool {
 // AwaitRun returns a run as soon as it fulfils the condition, or its state after the wait,
 // which is at most 60 seconds, rounded up to full seconds. Errors: [ErrNotFound].
 func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait time.Duration) (*api.RunView, error) {
-	return document[api.RunView](ctx, c, call{
+	return wholeDocument(ctx, c, call{
 		method: http.MethodGet, path: at("/v1/runs", runID), query: url.Values{"until": {string(until)}}, prefer: wait, held: wait, repeat: always,
-	})
+	}, hasRunID)
 }
 
 // WaitRun returns a run once it fulfils the condition, however long that takes, even if the

@@ -98,14 +98,15 @@ func Pad(text string, columns int) string {
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		lead, rest := "", line
-		for {
-			end := fitting(rest, columns-widthOf(lead))
+		end := fitting(line, columns)
+		lines = append(lines, line[:end])
+		if end == len(line) {
+			continue
+		}
+		lead := leadAfter(line, columns)
+		for rest := line[end:]; rest != ""; rest = rest[end:] {
+			end = fitting(rest, columns-widthOf(lead))
 			lines = append(lines, lead+rest[:end])
-			if rest = rest[end:]; rest == "" {
-				break
-			}
-			lead = leadAfter(line, columns)
 		}
 	}
 	return lines

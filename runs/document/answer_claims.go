@@ -1,8 +1,6 @@
 package document
 
-import (
-	"github.com/holdpoint/holdpoint/api"
-)
+import "github.com/holdpoint/holdpoint/api"
 
 // AnswerClaims returns the claims of an answered question's signature, without issuer and times. The
 // settled question must contain its sensitive values in clear, as the holder of the fence sees it.

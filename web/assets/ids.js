@@ -1,7 +1,7 @@
 // Ids of runs and sessions: small, shortened and to be copied. What people know stands before them.
 
 import { html, useEffect, useReducer } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { get, isPassing, path } from "./api.js";
+import { get, isPassing, onAccount, path } from "./api.js";
 import { Copy } from "./components.js";
 import { nameOfAgent, shortID } from "./groups.js";
 import { marked } from "./marks.js";
@@ -15,9 +15,11 @@ export const sessionAddress = id => "/sessions/" + encodeURIComponent(id);
 // nameOfSession is what people call a session: its label, else its project, else its agent.
 export const nameOfSession = (id, about) => about?.label || about?.origin?.project || (about?.agent_id ? nameOfAgent(about.agent_id) : shortID(id));
 
-// What the service has said about sessions. Lists of leases and effects have only their ids.
+// What the service has said about sessions to this person. Lists of leases and effects have only their ids.
 const known = new Map();
+const mostKnown = 1000; // the oldest are read again
 const mostRead = 50; // sessions, one after the other
+onAccount(() => known.clear());
 
 // useSessions returns what is known about sessions, by id, and reads the rest.
 export function useSessions(ids) {
@@ -31,8 +33,9 @@ export function useSessions(ids) {
           const { label, origin, agent_id } = await get(path("sessions", id));
           about = { label, origin, agent_id };
         } catch (error) { if (isPassing(error)) return; }
-        known.set(id, about);
         if (late) return;
+        if (known.size >= mostKnown) known.delete(known.keys().next().value);
+        known.set(id, about);
         tick();
       }
     };
