@@ -33,12 +33,9 @@ func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.Que
 	}
 	if asked.ResponseSchema != nil {
 		wanted := typedQuestionOf(asked)
-		if slices.ContainsFunc(d.answers[wanted.id], wanted.ambiguous) {
-			return resolution, invalid(issue{"custom", []any{"answers", wanted.id, "answers"}, textAmbiguous})
-		}
-		value, ok := wanted.value(d.answers[wanted.id])
-		if !ok {
-			return resolution, invalid(issue{"custom", []any{"answers", wanted.id, "answers"}, "Must hold one text"})
+		value, fault := wanted.value(d.answers[wanted.id])
+		if fault != "" {
+			return resolution, invalid(issue{"custom", []any{"answers", wanted.id, "answers"}, fault})
 		}
 		resolution.Value = value
 		return resolution, nil

@@ -79,54 +79,55 @@ func (t *typedQuestion) shown(request *api.UserQuestionRequest) Question {
 }
 
 // value converts texts to a value: the choice with that label, or the text converted to the
-// schema's type. ok is false when the texts are not one value. The domain checks the value against
-// the schema.
-func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
+// schema's type. The domain checks the value against the schema. fault says why the texts are not one
+// value; it is empty if they are.
+func (t *typedQuestion) value(given []string) (value api.JSON, fault string) {
 	choices := t.byLabel()
+	for _, text := range given {
+		if choices[text].ambiguous {
+			return nil, textAmbiguous
+		}
+	}
 	if types := typesOf(t.schema); len(given) == 1 {
-		if value, ok := choices[given[0]]; ok {
-			return value, true
+		if found, ok := choices[given[0]]; ok {
+			return found.value, ""
 		}
 		if !types["array"] || readable(given[0], types) != nil {
-			return convert(given[0], types), true
+			return convert(given[0], types), ""
 		}
 	} else if !types["array"] {
-		return nil, false
+		return nil, "Must hold one text"
 	}
 	list := make([]api.JSON, len(given))
 	items := typesOf(kit.Get(t.schema, "items"))
-	for i, found := range given {
-		if value, ok := choices[found]; ok {
-			list[i] = value
+	for i, text := range given {
+		if found, ok := choices[text]; ok {
+			list[i] = found.value
 		} else {
-			list[i] = convert(found, items)
+			list[i] = convert(text, items)
 		}
 	}
-	return kit.Encode(list), true
+	return kit.Encode(list), ""
 }
 
-// ambiguous reports whether a text is the label of choices with different values.
-func (t *typedQuestion) ambiguous(text string) bool {
-	var value api.JSON
-	for _, found := range t.choices {
-		if found.label != text {
-			continue
-		}
-		if value != nil && kit.Compact(value) != kit.Compact(found.value) {
-			return true
-		}
-		value = found.value
-	}
-	return false
+// labelled is what a label stands for.
+type labelled struct {
+	value api.JSON
+	// ambiguous: choices with different values have the label.
+	ambiguous bool
 }
 
-// byLabel returns the choices' values by label; the first of several with one label counts. A map
-// is used because callers control the number of look-ups.
-func (t *typedQuestion) byLabel() map[string]api.JSON {
-	values := make(map[string]api.JSON, len(t.choices))
+// byLabel returns what each label stands for. Callers control the number of choices and of look-ups, so each
+// choice is read once, whatever the number of look-ups.
+func (t *typedQuestion) byLabel() map[string]labelled {
+	values := make(map[string]labelled, len(t.choices))
 	for _, found := range t.choices {
-		if _, known := values[found.label]; !known {
-			values[found.label] = found.value
+		first, known := values[found.label]
+		switch {
+		case !known:
+			values[found.label] = labelled{value: found.value}
+		case !first.ambiguous && kit.Compact(first.value) != kit.Compact(found.value):
+			values[found.label] = labelled{ambiguous: true}
 		}
 	}
 	return values
