@@ -85,7 +85,7 @@ func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run,
 	var moments []int64
 	f := filter{args: r.now()}
 	f.runWithin(&r.scope, "r")
-	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT " + f.argument(max(limit, 0))
+	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT CAST(" + f.argument(max(limit, 0)) + " AS bigint)"
 	err = r.lists.AskAtOneMoment(ctx,
 		Query{sql, f.args, found.readRuns},
 		Query{r.sql.Now, r.now(), into(itself[int64], &moments)})

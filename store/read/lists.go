@@ -101,7 +101,7 @@ func (f *filter) of(statement string) string {
 
 // page returns one page of a list.
 func (l *Lists) page(f *filter, statement string, limit int, order ...string) (sql string, args []any) {
-	sql = f.of(statement) + "\nORDER BY " + strings.Join(order, ", ") + "\nLIMIT " + f.argument(max(limit, 0))
+	sql = f.of(statement) + "\nORDER BY " + strings.Join(order, ", ") + "\nLIMIT CAST(" + f.argument(max(limit, 0)) + " AS bigint)"
 	if l.Whole != "" {
 		sql = fmt.Sprintf(l.Whole, sql)
 	}

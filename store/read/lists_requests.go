@@ -42,7 +42,7 @@ const sqlSessionsBelow = `
 		SELECT s.session_id FROM below AS b JOIN sessions AS s
 			ON s.parent_session_id = b.session_id AND s.parent_session_id <> '' AND s.ended_at_ms IS NULL
 	)
-	SELECT b.session_id FROM below AS b LIMIT ?`
+	SELECT b.session_id FROM below AS b LIMIT CAST(? AS bigint)`
 
 // oldestRequest finds the request by its small columns before it reads the body.
 func (l *Lists) oldestRequest(q reads.RequestQuery, scope *reads.Scope) (sql string, args []any) {
@@ -58,7 +58,7 @@ func (l *Lists) oldestRequest(q reads.RequestQuery, scope *reads.Scope) (sql str
 // filter selects. A search reads a limited number of bodies and bytes: otherwise the large requests of
 // one agent would slow down everyone who opens a request.
 func (f *filter) searched(pattern string) filter {
-	first := f.of(`SELECT q.session_id, q.run_id, q.request_id, octet_length(q.body) AS size FROM requests AS q`) + "\nLIMIT " + f.argument(api.MaxSearchedRequests)
+	first := f.of(`SELECT q.session_id, q.run_id, q.request_id, octet_length(q.body) AS size FROM requests AS q`) + "\nLIMIT CAST(" + f.argument(api.MaxSearchedRequests) + " AS bigint)"
 	found := filter{args: f.args}
 	found.and(`(q.session_id, q.run_id, q.request_id) IN (
 	SELECT o.session_id, o.run_id, o.request_id

@@ -29,7 +29,7 @@ func (r *Reader) Claimable(ctx context.Context, q reads.ClaimableQuery) ([]reads
 			f.oneOf("c.agent_id", known)
 		}
 		f.runWithin(&r.scope, "c")
-		sql = f.with(r.sql.ClaimableWithin) + "\nORDER BY c.claimable_at_ms, c.run_id\nLIMIT " + f.argument(max(q.Limit, 0))
+		sql = f.with(r.sql.ClaimableWithin) + "\nORDER BY c.claimable_at_ms, c.run_id\nLIMIT CAST(" + f.argument(max(q.Limit, 0)) + " AS bigint)"
 		args = f.args
 	case len(q.AgentIDs) > 0:
 		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(q.Limit, 0))
@@ -67,7 +67,7 @@ SELECT s.session_id, s.active_run_id FROM sessions AS s
 WHERE s.session_id > $1 AND ($2 = '' OR s.session_id <= $2) AND s.active_run_id IS NOT NULL AND (
 	SELECT r.finished_at_ms FROM runs AS r WHERE r.session_id = s.session_id AND r.run_id = s.active_run_id LIMIT 1
 ) IS NOT NULL
-ORDER BY s.session_id LIMIT $3`
+ORDER BY s.session_id LIMIT CAST($3 AS bigint)`
 )
 
 // WedgedSessions implements upkeep.Keeper.
@@ -88,7 +88,7 @@ func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (w
 const sqlDataKeys = `
 SELECT r.run_id, r.session_id, r.data_key FROM runs AS r
 WHERE r.data_key IS NOT NULL AND r.run_id > $1
-ORDER BY r.run_id LIMIT $2`
+ORDER BY r.run_id LIMIT CAST($2 AS bigint)`
 
 // DataKeys implements reads.Worklist.
 func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]reads.RunKey, error) {
@@ -101,7 +101,7 @@ func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]reads
 const sqlSealedRequests = `
 SELECT q.session_id, q.run_id, q.request_id, CASE WHEN q.sealed LIKE '{"callback":%' THEN q.sealed END FROM requests AS q
 WHERE (q.session_id, q.run_id, q.request_id) > ($1, $2, $3)
-ORDER BY q.session_id, q.run_id, q.request_id LIMIT $4`
+ORDER BY q.session_id, q.run_id, q.request_id LIMIT CAST($4 AS bigint)`
 
 // SealedRequests implements upkeep.Rewrapper.
 func (r *Reader) SealedRequests(ctx context.Context, after upkeep.SealedRequest, limit int) ([]upkeep.SealedRequest, error) {
@@ -117,7 +117,7 @@ const sqlOwedCallbacks = `
 SELECT q.session_id, q.run_id, q.request_id, q.sealed FROM effects AS f
 JOIN requests AS q ON q.session_id = f.session_id AND q.run_id = f.run_id AND f.effect_id LIKE '%:' || q.handle
 WHERE f.webhook_id = 'callback' AND f.webhook_id <> '' AND f.state = 'pending' AND q.sealed LIKE '{"callback":%'
-LIMIT $1`
+LIMIT CAST($1 AS bigint)`
 
 // OwedCallbacks implements upkeep.Rewrapper.
 func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]upkeep.SealedRequest, error) {

@@ -21,7 +21,7 @@ const (
 WITH head AS MATERIALIZED (
 	SELECT e.event_id, e.run_id FROM events AS e
 	WHERE e.session_id = $1 AND e.event_id >= $2
-	ORDER BY e.event_id LIMIT $5
+	ORDER BY e.event_id LIMIT CAST($5 AS bigint)
 ), most AS MATERIALIZED (
 	SELECT r.run_id FROM (SELECT DISTINCT h.run_id FROM head AS h) AS k
 	CROSS JOIN runs AS r ON r.run_id = k.run_id
@@ -78,7 +78,7 @@ WHERE rule_id IN (
 	SELECT l.rule_id FROM rules AS l INDEXED BY rules_list
 	WHERE l.created_at_ms < $1 AND (l.revoked_at_ms < $1 OR l.expires_at_ms < $1)
 		AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = l.rule_id)
-	LIMIT $2)`
+	LIMIT CAST($2 AS bigint))`
 )
 
 var retention = retain.Statements{

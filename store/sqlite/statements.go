@@ -44,5 +44,5 @@ ON CONFLICT (run_id, member) DO UPDATE SET value = excluded.value`
 DELETE FROM idempotency_records
 WHERE (operation, scope, idempotency_key) IN (
 	SELECT old.operation, old.scope, old.idempotency_key FROM idempotency_records AS old
-	WHERE old.created_at_ms < $1 AND old.operation <> 'name' ORDER BY old.created_at_ms LIMIT $2)`
+	WHERE old.created_at_ms < $1 AND old.operation <> 'name' ORDER BY old.created_at_ms LIMIT CAST($2 AS bigint))`
 )

@@ -75,33 +75,33 @@ FROM runs AS r
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind IN ('approval', 'question')
 WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind IN ('parent_clarification', 'call')
 ORDER BY r.run_id, q.request_id
-LIMIT $2`),
+LIMIT CAST($2 AS bigint)`),
 
 	// Rows are read one by one until the reader stops, within $4 bytes, so nothing is measured
 	// or counted first.
 	SessionEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
 WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
-ORDER BY e.event_id LIMIT $3`),
+ORDER BY e.event_id LIMIT CAST($3 AS bigint)`),
 	SessionRequestEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e INDEXED BY events_of_requests
 WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
 	AND {e is about a request}
-ORDER BY e.event_id LIMIT $3`),
+ORDER BY e.event_id LIMIT CAST($3 AS bigint)`),
 	RunRequestEventsWithin: expand(`
 SELECT e.*, 0 FROM runs AS r CROSS JOIN events AS e INDEXED BY events_of_requests
 WHERE r.run_id = $1 AND e.session_id = r.session_id AND e.run_id = r.run_id
 	AND e.event_id > max($2, r.first_event_id - 1) AND e.event_id <= r.last_event_id AND $4 IS NOT NULL
 	AND {e is about a request}
-ORDER BY e.event_id LIMIT $3`),
+ORDER BY e.event_id LIMIT CAST($3 AS bigint)`),
 	RunEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
 WHERE e.run_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
-ORDER BY e.event_id LIMIT $3`),
+ORDER BY e.event_id LIMIT CAST($3 AS bigint)`),
 	RunOutputsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
 WHERE e.run_id = $1 AND e.type = 'output' AND e.event_id > $2 AND $4 IS NOT NULL
-ORDER BY e.event_id LIMIT $3`),
+ORDER BY e.event_id LIMIT CAST($3 AS bigint)`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id),
@@ -115,7 +115,7 @@ FROM rules AS l INDEXED BY rules_standing
 WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3)
 	AND (l.max_uses IS NULL OR l.uses < l.max_uses)
-LIMIT $2`),
+LIMIT CAST($2 AS bigint)`),
 
 	// The + keeps the rules from being found by their session.
 	ChangedRules: expand(`
@@ -125,21 +125,21 @@ WHERE +l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3)
 	AND l.rule_id IN (
 		SELECT c.rule_id FROM rule_changes AS c
-		WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2)`),
+		WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT CAST($2 AS bigint))`),
 
 	RulesFor: expand(`
 SELECT l.*
 FROM json_each($1) AS k
 CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value AND l.revoked_at_ms IS NULL
 ORDER BY l.created_at_ms, l.rule_id
-LIMIT $2`),
+LIMIT CAST($2 AS bigint)`),
 
 	RuleSizesFor: `
 SELECT ` + columns.Rules.Size() + `
 FROM json_each($1) AS k
 CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value AND l.revoked_at_ms IS NULL
 ORDER BY l.created_at_ms, l.rule_id
-LIMIT $2`,
+LIMIT CAST($2 AS bigint)`,
 
 	Now: `SELECT $1`,
 
@@ -165,7 +165,7 @@ SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM runs AS r
 WHERE r.claimable_at_ms <= $2
 ORDER BY r.claimable_at_ms, r.run_id
-LIMIT $1`,
+LIMIT CAST($1 AS bigint)`,
 
 	// One short index walk per agent: without the inner limit all their claimable runs would be
 	// sorted.
@@ -176,9 +176,9 @@ CROSS JOIN runs AS r ON r.run_id IN (
 	SELECT c.run_id FROM runs AS c
 	WHERE c.agent_id = a.value AND c.claimable_at_ms <= $3
 	ORDER BY c.claimable_at_ms, c.run_id
-	LIMIT $2)
+	LIMIT CAST($2 AS bigint))
 ORDER BY r.claimable_at_ms, r.run_id
-LIMIT $2`,
+LIMIT CAST($2 AS bigint)`,
 
 	Due: `
 SELECT q.session_id, q.run_id
@@ -186,7 +186,7 @@ FROM requests AS q
 WHERE q.due_at_ms <= $2
 GROUP BY q.session_id, q.run_id
 ORDER BY min(q.due_at_ms), q.session_id, q.run_id
-LIMIT $1`,
+LIMIT CAST($1 AS bigint)`,
 
 	NextDue: `SELECT coalesce(min(q.due_at_ms), 0), $1 FROM requests AS q WHERE q.due_at_ms IS NOT NULL`,
 
@@ -195,14 +195,14 @@ SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id = '' AND f.due_at_ms <= $2
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
-LIMIT $1`,
+LIMIT CAST($1 AS bigint)`,
 
 	FinishedRuns: `
 SELECT r.finished_at_ms, r.run_id, r.session_id
 FROM runs AS r INDEXED BY runs_finished
 WHERE r.finished_at_ms < $1 AND r.finished_at_ms >= $2 AND (r.finished_at_ms, r.run_id) > ($2, $3)
 ORDER BY r.finished_at_ms, r.run_id
-LIMIT $4`,
+LIMIT CAST($4 AS bigint)`,
 
 	// SQLite does not choose effects_due on its own. Without MATERIALIZED it looks for each next
 	// row on demand, and only the first search ends with its context.

@@ -10,9 +10,9 @@ import (
 
 const (
 	lastCheckpoint   = `SELECT number, (SELECT max(complete_ms) FROM audit_checkpoints), signed FROM audit_checkpoints ORDER BY number DESC LIMIT 1`
-	checkpointsAfter = `SELECT number, complete_ms, signed FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT $2`
+	checkpointsAfter = `SELECT number, complete_ms, signed FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT CAST($2 AS bigint)`
 	readHeads        = `SELECT session_id, last_event_id, last_event_hash, coalesce(life, '') FROM sessions`
-	headsSince       = readHeads + ` WHERE session_id > $1 AND session_id <= $4 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT $3`
+	headsSince       = readHeads + ` WHERE session_id > $1 AND session_id <= $4 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT CAST($3 AS bigint)`
 	sessionAfter     = `
 SELECT coalesce((SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT 1 OFFSET $2), ''),
 	coalesce((SELECT max(session_id) FROM sessions), '')`

@@ -15,9 +15,9 @@ const (
 	// WalkEntries reads all of them in order, the unsealed ones last.
 	WalkEntries = ReadEntries + ` ORDER BY entry_id NULLS LAST, arrival_id`
 
-	pendingEntries = ReadEntries + ` WHERE entry_id IS NULL ORDER BY arrival_id LIMIT $1`
+	pendingEntries = ReadEntries + ` WHERE entry_id IS NULL ORDER BY arrival_id LIMIT CAST($1 AS bigint)`
 	lastEntry      = ReadEntries + ` WHERE entry_id IS NOT NULL ORDER BY entry_id DESC LIMIT 1`
-	entriesAfter   = ReadEntries + ` WHERE entry_id > $1 ORDER BY entry_id LIMIT $2`
+	entriesAfter   = ReadEntries + ` WHERE entry_id > $1 ORDER BY entry_id LIMIT CAST($2 AS bigint)`
 )
 
 var _ journal.Rows = (*Keeper)(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-const signingKeys = `SELECT key_id, public_key, created_at_ms FROM signing_keys ORDER BY created_at_ms DESC, key_id DESC LIMIT $1`
+const signingKeys = `SELECT key_id, public_key, created_at_ms FROM signing_keys ORDER BY created_at_ms DESC, key_id DESC LIMIT CAST($1 AS bigint)`
 
 var _ signing.Keeper = (*Keeper)(nil)
 
