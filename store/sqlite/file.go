@@ -81,6 +81,21 @@ func (d *file) migrator() (*migrations.Migrator, error) {
 	return migrations.New(d.write, migrations.SQLite, nil)
 }
 
+// migrate brings the schema up to date.
+func (d *file) migrate(ctx context.Context, migrator *migrations.Migrator) error {
+	if d.path != "" {
+		_, err := migrator.Up(ctx)
+		return err
+	}
+	if used, err := useMemorySchema(ctx, d.write); used || err != nil {
+		return err
+	}
+	if _, err := migrator.Up(ctx); err != nil {
+		return err
+	}
+	return keepMemorySchema(ctx, d.write)
+}
+
 // closing reports whether this is the first call.
 func (d *file) closing() bool {
 	select {

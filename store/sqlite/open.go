@@ -91,7 +91,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 		return nil, err
 	}
 	if !options.KeepSchema {
-		if _, err := migrator.Up(ctx); err != nil {
+		if err := owned.migrate(ctx, migrator); err != nil {
 			return nil, err
 		}
 	}
