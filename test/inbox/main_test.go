@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -56,18 +57,34 @@ var axeSource = sync.OnceValues(func() (string, error) {
 // browserNames are how distributions call the browser.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// startBrowser returns a context in which tabs can be opened.
+// startBrowser returns a context in which tabs can be opened. Chromium without windows, if it is there, computes
+// half as much as Chromium that hides its windows; it shows no notifications.
 func startBrowser(t testing.TB) context.Context {
+	t.Helper()
+	return startNamed(t, append([]string{"chromium-headless-shell", "chrome-headless-shell"}, browserNames...))
+}
+
+// startWholeBrowser returns a browser that shows notifications.
+func startWholeBrowser(t testing.TB) context.Context {
+	t.Helper()
+	return startNamed(t, browserNames)
+}
+
+func startNamed(t testing.TB, names []string) context.Context {
 	t.Helper()
 	rig.KeepNetwork(t)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(rig.Need(t, browserNames...)), chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(rig.Need(t, names...)), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
 		chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(2*time.Minute))
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(release)
-	browser, stop := chromedp.NewContext(allocated)
+	started, stop := chromedp.NewContext(allocated)
 	t.Cleanup(stop)
-	require.NoError(t, chromedp.Do(browser))
-	return browser
+	require.NoError(t, chromedp.Do(started))
+	_, err := chromedp.CallBrowser(started, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: browser.PermissionSettingGranted,
+	})
+	require.NoError(t, err)
+	return started
 }

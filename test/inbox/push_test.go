@@ -73,7 +73,7 @@ func (f *flows) push(t *testing.T) {
 	subscription, err := json.Marshal(phone.Subscription())
 	require.NoError(t, err)
 
-	p := &pushing{page: openPage(t, f.browser, service.URL(), "/settings"), worker: make(chan serviceworker.RegistrationID, 1)}
+	p := &pushing{page: openPage(t, startWholeBrowser(t), service.URL(), "/settings"), worker: make(chan serviceworker.RegistrationID, 1)}
 	if f.phone {
 		p.in("dark", 390, 844)
 	}
