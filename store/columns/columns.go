@@ -206,6 +206,9 @@ type Rows interface {
 // do. It returns the first error of the rows.
 func (t *Table[R]) Each(rows Rows, do func(*R)) error { return Each(rows, t.Targets, do) }
 
+// Itself is the target of a row of one column.
+func Itself[R any](row *R) []any { return []any{row} }
+
 // Each scans the rows of a statement into new values of R, to the targets that a value
 // has, and hands over each. It returns the first error of the rows.
 func Each[R any](rows Rows, targets func(*R) []any, do func(*R)) error {

@@ -35,30 +35,21 @@ func addressTargets(a *notify.Address) []any {
 
 // AddAddress implements notify.Store.
 func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, before, after notify.CodeCounts, entry *journal.Entry) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	to, by := &after.Destination, &after.Person
 	// The second statement only changes a row if the first has changed both of its rows.
-	changed, err := k.writer.WriteTokens(ctx,
+	return k.writeAll(ctx,
 		tokens.Write{SQL: sqlCountCode, Args: []any{
 			to.Subject, to.SinceMs, to.Sent, to.LastMs, before.Destination.Mark, by.Subject, by.SinceMs, by.Sent, by.LastMs, before.Person.Mark, by.Mark,
 		}},
 		tokens.Write{SQL: sqlAddAddress, Entry: entry, Args: []any{
 			a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(api.MaxAddresses), to.Subject, by.Subject, by.Mark,
 		}})
-	return changed > 0, err
 }
 
 // CodeCounts implements notify.Store.
 func (k *Endpoints) CodeCounts(ctx context.Context, destination, person string) ([]notify.CodeCount, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []notify.CodeCount
-	err := k.db.Ask(ctx, read.Query{SQL: sqlCodeCounts, Args: []any{destination, person}, Read: func(rows columns.Rows) error {
-		targets := func(c *notify.CodeCount) []any { return []any{&c.Subject, &c.SinceMs, &c.Sent, &c.LastMs, &c.Mark} }
-		return columns.Each(rows, targets, func(c *notify.CodeCount) { found = append(found, *c) })
-	}})
-	return found, err
+	targets := func(c *notify.CodeCount) []any { return []any{&c.Subject, &c.SinceMs, &c.Sent, &c.LastMs, &c.Mark} }
+	return read.List(ctx, k.db, targets, sqlCodeCounts, destination, person)
 }
 
 // DropCodeCounts implements notify.Store.
@@ -69,13 +60,7 @@ func (k *Endpoints) DropCodeCounts(ctx context.Context, beforeMs int64) error {
 
 // Addresses implements notify.Store.
 func (k *Endpoints) Addresses(ctx context.Context, principals []string) ([]notify.Address, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []notify.Address
-	err := k.db.Ask(ctx, read.Query{SQL: addressColumns + k.statements.AddressesOf, Args: []any{k.db.List(principals)}, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, addressTargets, func(a *notify.Address) { found = append(found, *a) })
-	}})
-	return found, err
+	return read.List(ctx, k.db, addressTargets, addressColumns+k.statements.AddressesOf, k.db.List(principals))
 }
 
 // TryCode implements notify.Store.
@@ -85,37 +70,27 @@ func (k *Endpoints) TryCode(ctx context.Context, principal, addressID string, no
 
 // VerifyAddress implements notify.Store.
 func (k *Endpoints) VerifyAddress(ctx context.Context, a *notify.Address, codeHash, only string, nowMs int64, entry *journal.Entry) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	writes := []tokens.Write{{SQL: sqlVerifyAddress, Args: []any{a.AddressID, a.Principal, codeHash, nowMs}, Entry: entry}}
 	if only != "" {
 		writes[0].SQL = sqlVerifyOnlyAddress
 		writes = slices.Insert(writes, 0, tokens.Write{SQL: sqlLockSubject, Args: []any{only, nowMs}})
 	}
-	changed, err := k.writer.WriteTokens(ctx, writes...)
-	return changed > 0, err
+	return k.writeAll(ctx, writes...)
 }
 
 // AddSubscription implements notify.Store.
 func (k *Endpoints) AddSubscription(ctx context.Context, a *notify.Address, entry *journal.Entry) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	changed, err := k.writer.WriteTokens(ctx,
+	return k.writeAll(ctx,
 		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
 		tokens.Write{SQL: sqlAddSubscription, Entry: entry, Args: []any{
 			a.AddressID, a.Principal, a.Channel, a.Address, a.CreatedAtMs, int64(api.MaxAddresses),
 		}})
-	return changed > 0, err
 }
 
 // AnyAddress reports whether somebody has a verified address.
-func (k *Endpoints) AnyAddress(ctx context.Context) (found bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	err = k.db.Ask(ctx, read.Query{SQL: sqlAnyAddress, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(*string) { found = true })
-	}})
-	return found, err
+func (k *Endpoints) AnyAddress(ctx context.Context) (bool, error) {
+	found, err := read.Find(ctx, k.db, columns.Itself[string], sqlAnyAddress)
+	return found != nil, err
 }
 
 // RemoveAddress implements notify.Store.
@@ -124,33 +99,26 @@ func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID stri
 }
 
 // CountNotice implements notify.Store.
-func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (number int64, err error) {
-	_, err = k.write(ctx, nil, sqlCountNotice, principal, nowMs, nowMs-api.FloodMs+1, int64(api.FloodMessages), messageID, nowMs+api.FloodMs)
+func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (int64, error) {
+	_, err := k.write(ctx, nil, sqlCountNotice, principal, nowMs, nowMs-api.FloodMs+1, int64(api.FloodMessages), messageID, nowMs+api.FloodMs)
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	err = k.db.Ask(ctx, read.Query{SQL: sqlNoticeCount, Args: []any{principal}, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, func(ids *string) []any { return []any{ids} }, func(ids *string) {
-			number = int64(slices.Index(strings.Fields(*ids), messageID) + 1)
-		})
-	}})
-	return number, err
+	ids, err := read.Find(ctx, k.db, columns.Itself[string], sqlNoticeCount, principal)
+	if ids == nil {
+		return 0, err
+	}
+	return int64(slices.Index(strings.Fields(*ids), messageID) + 1), nil
 }
 
 // DueNotices returns up to limit messages of a channel that may be sent now, longest due first.
 // Messages do not wait for each other.
 func (k *Endpoints) DueNotices(ctx context.Context, channel string, limit int) ([]reads.DueEffect, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	return k.due(ctx, k.statements.DueNotices, model.NoticeWebhookID(channel), limit)
 }
 
 // OrphanNotices returns up to limit messages that are due for graceMs, of channels other than these.
 func (k *Endpoints) OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]reads.DueEffect, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	known := make([]string, 0, len(channels))
 	for _, channel := range channels {
 		known = append(known, model.NoticeWebhookID(channel))

@@ -39,7 +39,7 @@ var _ webhooks.Store = (*Endpoints)(nil)
 // parts of statements that differ between the engines: {list}, the texts of the list $1; {now $3}, the current
 // time, which is that argument if the database has no clock; and {by due} and {by webhook}, hints to an index.
 func New(db read.Database, writer tokens.Writer, parts *strings.Replacer) *Endpoints {
-	return &Endpoints{db: db, writer: writer, statements: newStatements(parts)}
+	return &Endpoints{db: read.Bounded(db), writer: writer, statements: newStatements(parts)}
 }
 
 // row is a scanned endpoint.
@@ -57,8 +57,6 @@ func (r *row) targets() []any {
 
 // Webhooks implements webhooks.Store.
 func (k *Endpoints) Webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	var found []webhooks.Endpoint
 	err := k.db.Ask(ctx, read.Query{SQL: selectAll, Read: func(rows columns.Rows) error {
 		var bad error
@@ -77,9 +75,14 @@ func (k *Endpoints) Webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 }
 
 func (k *Endpoints) write(ctx context.Context, entry *journal.Entry, sql string, args ...any) (bool, error) {
+	return k.writeAll(ctx, tokens.Write{SQL: sql, Args: args, Entry: entry})
+}
+
+// writeAll runs statements in one transaction and reports whether the last one changed a row.
+func (k *Endpoints) writeAll(ctx context.Context, writes ...tokens.Write) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
-	changed, err := k.writer.WriteTokens(ctx, tokens.Write{SQL: sql, Args: args, Entry: entry})
+	changed, err := k.writer.WriteTokens(ctx, writes...)
 	return changed > 0, err
 }
 
@@ -120,8 +123,6 @@ func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string, entry *
 // oldest of each session, longest due first. With an empty id it returns deliveries to deleted
 // or disabled webhooks, in any order.
 func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit int) ([]reads.DueEffect, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	sql, args := k.statements.Due, []any{webhookID, limit}
 	if webhookID == "" {
 		sql, args = k.statements.Orphans, []any{limit}
@@ -132,16 +133,10 @@ func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit i
 // DueCallbacks returns up to limit deliveries to callbacks that may be attempted now, longest
 // due first, excluding some origins or owners (see model.CallbackOwner).
 func (k *Endpoints) DueCallbacks(ctx context.Context, except []string, limit int) ([]reads.DueEffect, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	return k.due(ctx, k.statements.DueCallbacks, k.db.List(except), limit)
 }
 
 func (k *Endpoints) due(ctx context.Context, sql string, args ...any) ([]reads.DueEffect, error) {
-	var found []reads.DueEffect
-	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: append(args, k.db.Now()...), Read: func(rows columns.Rows) error {
-		targets := func(d *reads.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
-		return columns.Each(rows, targets, func(d *reads.DueEffect) { found = append(found, *d) })
-	}})
-	return found, err
+	targets := func(d *reads.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
+	return read.List(ctx, k.db, targets, sql, append(args, k.db.Now()...)...)
 }

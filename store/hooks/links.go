@@ -6,7 +6,6 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/notify"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
@@ -19,9 +18,7 @@ WHERE l.token_hash = $1`
 
 // AddLink implements notify.LinkStore.
 func (k *Endpoints) AddLink(ctx context.Context, l *notify.LinkRow) error {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	_, err := k.writer.WriteTokens(ctx,
+	_, err := k.writeAll(ctx,
 		tokens.Write{SQL: sqlDropLinks, Args: []any{l.CreatedAtMs}},
 		tokens.Write{SQL: sqlAddLink, Args: []any{
 			l.TokenHash, l.Principal, l.AddressID, l.Channel, l.SessionID, l.RequestHandle, l.CodeHash, l.CreatedAtMs, l.ExpiresAtMs,
@@ -31,30 +28,21 @@ func (k *Endpoints) AddLink(ctx context.Context, l *notify.LinkRow) error {
 
 // LinkByHash implements notify.LinkStore.
 func (k *Endpoints) LinkByHash(ctx context.Context, tokenHash string) (*notify.LinkRow, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found *notify.LinkRow
-	err := k.db.Ask(ctx, read.Query{SQL: selectLink, Args: []any{tokenHash}, Read: func(rows columns.Rows) error {
-		targets := func(l *notify.LinkRow) []any {
-			return []any{
-				&l.TokenHash, &l.Principal, &l.AddressID, &l.Channel, &l.SessionID, &l.RequestHandle, &l.CodeHash, &l.Tries, &l.CreatedAtMs, &l.ExpiresAtMs,
-			}
+	targets := func(l *notify.LinkRow) []any {
+		return []any{
+			&l.TokenHash, &l.Principal, &l.AddressID, &l.Channel, &l.SessionID, &l.RequestHandle, &l.CodeHash, &l.Tries, &l.CreatedAtMs, &l.ExpiresAtMs,
 		}
-		return columns.Each(rows, targets, func(l *notify.LinkRow) { found = new(*l) })
-	}})
-	return found, err
+	}
+	return read.Find(ctx, k.db, targets, selectLink, tokenHash)
 }
 
 // TryLink implements notify.LinkStore.
 func (k *Endpoints) TryLink(ctx context.Context, principal, tokenHash string, count, nowMs int64, entry *journal.Entry) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	args := []any{tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson)}
-	changed, err := k.writer.WriteTokens(ctx,
+	return k.writeAll(ctx,
 		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfPerson(principal), nowMs}},
 		tokens.Write{SQL: sqlLockLink, Entry: entry, Args: args},
 		tokens.Write{SQL: sqlTryLink, Args: args})
-	return changed > 0, err
 }
 
 // NoteLink implements notify.LinkStore.

@@ -4,21 +4,15 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/notify"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
 const sqlQuietHours = `SELECT h.zone, h.from_minutes, h.to_minutes FROM quiet_hours AS h WHERE h.principal = $1`
 
 // QuietHours implements notify.Store.
-func (k *Endpoints) QuietHours(ctx context.Context, principal string) (hours *notify.QuietHours, err error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	err = k.db.Ask(ctx, read.Query{SQL: sqlQuietHours, Args: []any{principal}, Read: func(rows columns.Rows) error {
-		targets := func(h *notify.QuietHours) []any { return []any{&h.Zone, &h.FromMinutes, &h.ToMinutes} }
-		return columns.Each(rows, targets, func(h *notify.QuietHours) { hours = h })
-	}})
-	return hours, err
+func (k *Endpoints) QuietHours(ctx context.Context, principal string) (*notify.QuietHours, error) {
+	targets := func(h *notify.QuietHours) []any { return []any{&h.Zone, &h.FromMinutes, &h.ToMinutes} }
+	return read.Find(ctx, k.db, targets, sqlQuietHours, principal)
 }
 
 // SetQuietHours implements notify.Store.

@@ -170,7 +170,7 @@ func (t *transaction) findLocked(ctx context.Context) error {
 		return err
 	}
 	defer rows.Close()
-	return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { t.There(*id) })
+	return columns.Each(rows, columns.Itself[string], func(id *string) { t.There(*id) })
 }
 
 func (t *transaction) queueBegin(batch *pgx.Batch, localSettings, plansAreOld bool) {

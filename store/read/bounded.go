@@ -13,6 +13,10 @@ import (
 // their first read, for slow machines.
 var Timeout = 5 * time.Second
 
+// Bounded returns a database of which every read ends after [Timeout], with an error that wraps
+// runs.ErrUnavailable.
+func Bounded(db Database) Database { return bounded{db, Timeout} }
+
 // bounded is a database of which every read ends after a time.
 type bounded struct {
 	Database

@@ -88,7 +88,7 @@ func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run,
 	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT CAST(" + f.argument(max(limit, 0)) + " AS bigint)"
 	err = r.lists.AskAtOneMoment(ctx,
 		Query{sql, f.args, found.readRuns},
-		Query{r.sql.Now, r.now(), into(itself[int64], &moments)})
+		Query{r.sql.Now, r.now(), into(columns.Itself[int64], &moments)})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -86,7 +86,7 @@ func (r *Reader) PendingRequests(ctx context.Context, q reads.RequestQuery) ([]m
 	}
 	if q.Oldest {
 		sql, args := r.sql.Lists.oldestRequest(q, &r.scope)
-		return list(ctx, r.lists, columns.PendingRequest, sql, args...)
+		return List(ctx, r.lists, columns.PendingRequest, sql, args...)
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.PendingRequest, sqlRequestSizes, sqlRequests,
 		func(statement string, limit int) (string, []any) {

@@ -136,7 +136,7 @@ type Reader struct {
 func New(db Database, statements *Statements, connections int) *Reader {
 	all := few{db, cpulimit.NewSemaphore(connections)}
 	lists := few{all, cpulimit.NewSemaphore(connections / 2)}
-	return &Reader{db: bounded{all, Timeout}, lists: bounded{lists, Timeout}, sql: statements}
+	return &Reader{db: Bounded(all), lists: Bounded(lists), sql: statements}
 }
 
 // Within implements runs.Store.
@@ -154,11 +154,20 @@ func storable(texts ...string) bool {
 	})
 }
 
-// list runs one query and returns its rows.
-func list[R any](ctx context.Context, db Database, targets func(*R) []any, sql string, args ...any) ([]R, error) {
+// List runs one query and returns its rows.
+func List[R any](ctx context.Context, db Database, targets func(*R) []any, sql string, args ...any) ([]R, error) {
 	var found []R
-	err := db.Ask(ctx, Query{sql, args, func(rows columns.Rows) error { return columns.List(rows, targets, &found) }})
+	err := db.Ask(ctx, Query{sql, args, into(targets, &found)})
 	return found, err
+}
+
+// Find runs one query and returns its first row, or nil.
+func Find[R any](ctx context.Context, db Database, targets func(*R) []any, sql string, args ...any) (*R, error) {
+	found, err := List(ctx, db, targets, sql, args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // errNoRow is the error if a query that always has a row returns none.
@@ -166,27 +175,21 @@ var errNoRow = fmt.Errorf("%w: a query has no row", runs.ErrUnavailable)
 
 // first runs one query and returns its first row, or an error without one.
 func first[R any](ctx context.Context, db Database, targets func(*R) []any, missing error, sql string, args ...any) (*R, error) {
-	found, err := list(ctx, db, targets, sql, args...)
-	if err == nil && len(found) == 0 {
+	found, err := Find(ctx, db, targets, sql, args...)
+	if err == nil && found == nil {
 		err = missing
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &found[0], nil
+	return found, err
 }
 
 // count runs a query that has one number.
 func count(ctx context.Context, db Database, sql string, args ...any) (int64, error) {
-	counted, err := first(ctx, db, itself[int64], errNoRow, sql, args...)
+	counted, err := first(ctx, db, columns.Itself[int64], errNoRow, sql, args...)
 	if err != nil {
 		return 0, err
 	}
 	return *counted, nil
 }
-
-// itself is the target of a row of one column.
-func itself[R any](row *R) []any { return []any{row} }
 
 // into returns the function that reads rows into a list.
 func into[R any](targets func(*R) []any, found *[]R) func(columns.Rows) error {
@@ -280,7 +283,7 @@ func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionR
 		Query{r.sql.ActiveRun, id, active.readRuns},
 		Query{r.sql.ActiveRunRequests, id, active.readRequests},
 		Query{r.sql.SessionBesides, []any{sessionID, api.MaxClarificationsShown}, into(columns.PendingRequest, &record.Besides)},
-		Query{r.sql.QueuedRunIDs, id, into(itself[string], &record.QueuedRunIDs)},
+		Query{r.sql.QueuedRunIDs, id, into(columns.Itself[string], &record.QueuedRunIDs)},
 		Query{r.sql.SessionOutputs, []any{sessionID, api.MaxReplyBytes}, shown.read})
 	if err != nil {
 		return nil, err

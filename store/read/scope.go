@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
 )
 
 // oneOf adds a condition that a column has one of the values; with none, nothing matches.
@@ -65,7 +66,7 @@ func (r *Reader) reachesRun(ctx context.Context, runID string) error {
 	var f filter
 	f.and("r.run_id = ?", runID)
 	f.runWithin(&r.scope, "r")
-	_, err := first(ctx, r.db, itself[int64], unknown, f.of("SELECT 1 FROM runs AS r"), f.args...)
+	_, err := first(ctx, r.db, columns.Itself[int64], unknown, f.of("SELECT 1 FROM runs AS r"), f.args...)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
 )
 
 // Kinds of rows in the result of Statements.Vitals.
@@ -51,14 +52,14 @@ func (r *Reader) Backlogs(ctx context.Context) ([]model.Backlog, error) {
 	places := func(p *position) []any { return []any{&p.kind, &p.sessionID, &p.runID, &p.requestID} }
 	for after, last := (position{}), (position{kind: "~"}); after != last; {
 		to := last
-		ends, err := list(ctx, r.lists, places, r.sql.OpenRequestAfter, after.kind, after.sessionID, after.runID, after.requestID, backlogRows-1)
+		ends, err := List(ctx, r.lists, places, r.sql.OpenRequestAfter, after.kind, after.sessionID, after.runID, after.requestID, backlogRows-1)
 		if err != nil {
 			return nil, err
 		}
 		if len(ends) > 0 {
 			to = ends[0]
 		}
-		tallies, err := list(ctx, r.lists, targets, r.sql.PromptsOf,
+		tallies, err := List(ctx, r.lists, targets, r.sql.PromptsOf,
 			after.kind, after.sessionID, after.runID, after.requestID, to.kind, to.sessionID, to.runID, to.requestID)
 		if err != nil {
 			return nil, err
@@ -70,14 +71,14 @@ func (r *Reader) Backlogs(ctx context.Context) ([]model.Backlog, error) {
 	}
 	for after, last := int64(-1), int64(math.MaxInt64); after != last; {
 		to := last
-		ends, err := list(ctx, r.lists, itself[int64], r.sql.UnfinishedRunAfter, after, backlogRows-1)
+		ends, err := List(ctx, r.lists, columns.Itself[int64], r.sql.UnfinishedRunAfter, after, backlogRows-1)
 		if err != nil {
 			return nil, err
 		}
 		if len(ends) > 0 {
 			to = ends[0]
 		}
-		tallies, err := list(ctx, r.lists, targets, r.sql.QueuedOf, after, to)
+		tallies, err := List(ctx, r.lists, targets, r.sql.QueuedOf, after, to)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +101,7 @@ func (r *Reader) Vitals(ctx context.Context, limit int) (*model.Vitals, error) {
 	var now []int64
 	err := r.lists.AskAtOneMoment(ctx,
 		Query{r.sql.Vitals, r.now(max(limit, 0)), into(targets, &rows)},
-		Query{r.sql.Now, r.now(), into(itself[int64], &now)})
+		Query{r.sql.Now, r.now(), into(columns.Itself[int64], &now)})
 	if err != nil {
 		return nil, err
 	}

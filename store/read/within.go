@@ -30,7 +30,7 @@ var RunSize = columns.Runs.Size() + ` + (
 func fitting(ask func(...Query) error, budget *reads.Budget, used *int, sql string, args []any) (fit int, err error) {
 	first := *used == 0
 	err = ask(Query{sql, args, func(rows columns.Rows) error {
-		return columns.Each(rows, itself[int64], func(size *int64) {
+		return columns.Each(rows, columns.Itself[int64], func(size *int64) {
 			if budget.Cut {
 				return
 			}
@@ -60,5 +60,5 @@ func listWithin[R any](ctx context.Context, db Database, budget *reads.Budget, l
 		limit = fit
 	}
 	sql, args := build(rows, limit)
-	return list(ctx, db, targets, sql, args...)
+	return List(ctx, db, targets, sql, args...)
 }

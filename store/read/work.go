@@ -35,14 +35,14 @@ func (r *Reader) Claimable(ctx context.Context, q reads.ClaimableQuery) ([]reads
 		sql, args = r.sql.ClaimableOfAgents, r.now(r.db.List(known), max(q.Limit, 0))
 	}
 	targets := func(c *reads.Claimable) []any { return []any{&c.RunID, &c.SessionID, &c.AgentID, &c.ClaimableAtMs} }
-	return list(ctx, r.db, targets, sql, args...)
+	return List(ctx, r.db, targets, sql, args...)
 }
 
 // Due implements reads.Worklist. The limit applies to requests, so it may return fewer runs if one
 // has several due requests.
 func (r *Reader) Due(ctx context.Context, limit int) ([]reads.DueRun, error) {
 	targets := func(d *reads.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
-	found, err := list(ctx, r.db, targets, r.sql.Due, r.now(max(limit, 0))...)
+	found, err := List(ctx, r.db, targets, r.sql.Due, r.now(max(limit, 0))...)
 	seen := map[string]bool{}
 	return slices.DeleteFunc(found, func(d reads.DueRun) bool {
 		again := seen[d.RunID]
@@ -54,7 +54,7 @@ func (r *Reader) Due(ctx context.Context, limit int) ([]reads.DueRun, error) {
 // DueEffects implements reads.Worklist.
 func (r *Reader) DueEffects(ctx context.Context, limit int) ([]reads.DueEffect, error) {
 	targets := func(d *reads.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
-	return list(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
+	return List(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
 }
 
 const (
@@ -73,7 +73,7 @@ ORDER BY s.session_id LIMIT CAST($3 AS bigint)`
 // WedgedSessions implements upkeep.Keeper.
 func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (wedged []reads.DueRun, next string, err error) {
 	limit = max(limit, 1)
-	ends, err := list(ctx, r.db, itself[string], sqlSessionBehind, after, limit-1)
+	ends, err := List(ctx, r.db, columns.Itself[string], sqlSessionBehind, after, limit-1)
 	if err != nil {
 		return nil, "", err
 	}
@@ -81,7 +81,7 @@ func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (w
 		next = ends[0]
 	}
 	targets := func(d *reads.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
-	wedged, err = list(ctx, r.db, targets, sqlWedgedSessions, after, next, limit)
+	wedged, err = List(ctx, r.db, targets, sqlWedgedSessions, after, next, limit)
 	return wedged, next, err
 }
 
@@ -93,7 +93,7 @@ ORDER BY r.run_id LIMIT CAST($2 AS bigint)`
 // DataKeys implements reads.Worklist.
 func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]reads.RunKey, error) {
 	targets := func(k *reads.RunKey) []any { return []any{&k.RunID, &k.SessionID, &k.DataKey} }
-	return list(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
+	return List(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
 }
 
 // Rows without a callback are returned, too, so that the work of a call is bounded if few have
@@ -105,7 +105,7 @@ ORDER BY q.session_id, q.run_id, q.request_id LIMIT CAST($4 AS bigint)`
 
 // SealedRequests implements upkeep.Rewrapper.
 func (r *Reader) SealedRequests(ctx context.Context, after upkeep.SealedRequest, limit int) ([]upkeep.SealedRequest, error) {
-	return list(ctx, r.lists, sealedTargets, sqlSealedRequests, after.SessionID, after.RunID, after.RequestID, max(limit, 0))
+	return List(ctx, r.lists, sealedTargets, sqlSealedRequests, after.SessionID, after.RunID, after.RequestID, max(limit, 0))
 }
 
 func sealedTargets(q *upkeep.SealedRequest) []any {
@@ -121,7 +121,7 @@ LIMIT CAST($1 AS bigint)`
 
 // OwedCallbacks implements upkeep.Rewrapper.
 func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]upkeep.SealedRequest, error) {
-	return list(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
+	return List(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
 }
 
 // NextDueAtMs implements reads.Worklist.
@@ -173,7 +173,7 @@ func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int, budg
 		}
 		return ask(
 			Query{r.sql.RulesFor, []any{r.db.List(sessions), fit}, into(columns.Rules.Targets, &standing)},
-			Query{r.sql.Now, r.now(), into(itself[int64], &now)})
+			Query{r.sql.Now, r.now(), into(columns.Itself[int64], &now)})
 	})
 	if err != nil {
 		return nil, 0, err
@@ -186,7 +186,7 @@ func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit, max
 	var versions []int64
 	complete = true
 	err = r.db.AskAtOneMoment(ctx,
-		Query{r.sql.RuleVersion, []any{sessionID}, into(itself[int64], &versions)},
+		Query{r.sql.RuleVersion, []any{sessionID}, into(columns.Itself[int64], &versions)},
 		Query{r.sql.StandingRules, r.now(sessionID, max(limit, 0)+1), func(rows columns.Rows) error {
 			bytes := 0
 			return columns.Rules.Each(rows, func(rule *rules.Rule) {
@@ -212,7 +212,7 @@ func (r *Reader) RuleChanges(ctx context.Context, since int64, limit, maxBytes i
 	var changed []change
 	fits := true
 	err = r.db.AskAtOneMoment(ctx,
-		Query{r.sql.RuleVersion, []any{rules.AllSessions}, into(itself[int64], &versions)},
+		Query{r.sql.RuleVersion, []any{rules.AllSessions}, into(columns.Itself[int64], &versions)},
 		Query{r.sql.RuleChanges, []any{since, max(limit, 0) + 1}, into(func(c *change) []any { return []any{&c.version, &c.previous, &c.ruleID} }, &changed)},
 		Query{r.sql.ChangedRules, r.now(since, max(limit, 0)+1), func(rows columns.Rows) error {
 			bytes := 0
@@ -268,7 +268,7 @@ func ofRuns[Row any](ctx context.Context, r *Reader, statement string, runIDs []
 	for part := range slices.Chunk(runIDs, maxRunsAsked) {
 		var f filter
 		f.oneOf("r.run_id", part)
-		found, err := list(ctx, r.db, func(k *keyed) []any { return append([]any{&k.runID}, targets(&k.row)...) }, f.of(statement), f.args...)
+		found, err := List(ctx, r.db, func(k *keyed) []any { return append([]any{&k.runID}, targets(&k.row)...) }, f.of(statement), f.args...)
 		if err != nil {
 			return nil, err
 		}
@@ -282,5 +282,5 @@ func ofRuns[Row any](ctx context.Context, r *Reader, statement string, runIDs []
 // FinishedRuns implements upkeep.Keeper.
 func (r *Reader) FinishedRuns(ctx context.Context, beforeMs int64, after upkeep.FinishedRun, limit int) ([]upkeep.FinishedRun, error) {
 	targets := func(f *upkeep.FinishedRun) []any { return []any{&f.FinishedAtMs, &f.RunID, &f.SessionID} }
-	return list(ctx, r.lists, targets, r.sql.FinishedRuns, beforeMs, after.FinishedAtMs, after.RunID, max(limit, 0))
+	return List(ctx, r.lists, targets, r.sql.FinishedRuns, beforeMs, after.FinishedAtMs, after.RunID, max(limit, 0))
 }

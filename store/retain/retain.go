@@ -157,7 +157,7 @@ func (s *Statements) addEntry(ctx context.Context, tx Transaction, entry *journa
 // number returns the number that a query has, if it has a row.
 func number(ctx context.Context, tx Transaction, sql string, args ...any) (found int64, there bool, err error) {
 	err = tx.Ask(ctx, sql, func(rows columns.Rows) error {
-		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { found, there = *n, true })
+		return columns.Each(rows, columns.Itself[int64], func(n *int64) { found, there = *n, true })
 	}, args...)
 	return found, there, err
 }
@@ -167,7 +167,7 @@ func texts(ctx context.Context, tx Transaction, sql string, args ...any) ([]stri
 	var found []string
 	seen := map[string]bool{}
 	err := tx.Ask(ctx, sql, func(rows columns.Rows) error {
-		return columns.Each(rows, func(text *string) []any { return []any{text} }, func(text *string) {
+		return columns.Each(rows, columns.Itself[string], func(text *string) {
 			if !seen[*text] {
 				seen[*text] = true
 				found = append(found, *text)

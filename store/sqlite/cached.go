@@ -108,7 +108,7 @@ func (e *engine) changedByOthers(ctx context.Context, write *connection) (bool, 
 // number returns the number that a query has, if it has a row.
 func number(ctx context.Context, c *connection, sql string, args ...any) (found int64, there bool, err error) {
 	err = c.query(ctx, sql, args, func(rows columns.Rows) error {
-		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { found, there = *n, true })
+		return columns.Each(rows, columns.Itself[int64], func(n *int64) { found, there = *n, true })
 	})
 	return found, there, err
 }

@@ -26,11 +26,11 @@ var (
 
 // SessionOf implements [door.Engine].
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
-	var sessionID string
-	err := e.store.reads.Ask(ctx, read.Query{SQL: sqlSessionOf, Args: []any{runID}, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { sessionID = *id })
-	}})
-	return sessionID, err
+	sessionID, err := read.Find(ctx, e.store.reads, columns.Itself[string], sqlSessionOf, runID)
+	if sessionID == nil {
+		return "", err
+	}
+	return *sessionID, nil
 }
 
 // batch is the one write transaction. From Begin to Commit or Rollback it has the

@@ -175,9 +175,10 @@ func (s *Store) Ready(ctx context.Context) error {
 		return err
 	}
 	var current int64
-	err := s.reads.Ask(ctx, read.Query{SQL: sqlSchemaVersion, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, func(version *int64) []any { return []any{version} }, func(version *int64) { current = *version })
-	}})
+	found, err := read.Find(ctx, s.reads, columns.Itself[int64], sqlSchemaVersion)
+	if found != nil {
+		current = *found
+	}
 	switch {
 	case err != nil:
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/audit"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -37,27 +36,20 @@ func (k *Keeper) AddCheckpoint(ctx context.Context, c audit.Checkpoint) (bool, e
 
 // LastCheckpoint implements audit.CheckpointRows.
 func (k *Keeper) LastCheckpoint(ctx context.Context) (last audit.Checkpoint, completeMs int64, err error) {
-	found, err := k.checkpoints(ctx, lastCheckpoint)
-	if err != nil || len(found) == 0 {
+	found, err := read.Find(ctx, k.db, checkpointTargets, lastCheckpoint)
+	if found == nil {
 		return audit.Checkpoint{}, 0, err
 	}
-	return found[0], found[0].CompleteMs, nil
+	return *found, found.CompleteMs, nil
 }
 
 // CheckpointsAfter implements audit.CheckpointRows.
 func (k *Keeper) CheckpointsAfter(ctx context.Context, number int64, limit int) ([]audit.Checkpoint, error) {
-	return k.checkpoints(ctx, checkpointsAfter, number, limit)
+	return read.List(ctx, k.db, checkpointTargets, checkpointsAfter, number, limit)
 }
 
-func (k *Keeper) checkpoints(ctx context.Context, sql string, args ...any) ([]audit.Checkpoint, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []audit.Checkpoint
-	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
-		targets := func(c *audit.Checkpoint) []any { return []any{&c.Number, &c.CompleteMs, &c.Signed} }
-		return columns.Each(rows, targets, func(c *audit.Checkpoint) { found = append(found, *c) })
-	}})
-	return found, err
+func checkpointTargets(c *audit.Checkpoint) []any {
+	return []any{&c.Number, &c.CompleteMs, &c.Signed}
 }
 
 // HeadsOf implements audit.CheckpointRows.
@@ -89,22 +81,15 @@ func (k *Keeper) HeadsSince(ctx context.Context, sinceMs int64, after string, li
 // sessionAfter returns the last of the next headRows sessions after one, "" if there are fewer,
 // and the last of all. Without an end the database might sort all of them.
 func (k *Keeper) sessionAfter(ctx context.Context, after string) (end, last string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	err = k.db.Ask(ctx, read.Query{SQL: sessionAfter, Args: []any{after, headRows - 1}, Read: func(rows columns.Rows) error {
-		targets := func(ids *[2]string) []any { return []any{&ids[0], &ids[1]} }
-		return columns.Each(rows, targets, func(ids *[2]string) { end, last = ids[0], ids[1] })
-	}})
-	return end, last, err
+	targets := func(ids *[2]string) []any { return []any{&ids[0], &ids[1]} }
+	ids, err := read.Find(ctx, k.db, targets, sessionAfter, after, headRows-1)
+	if ids == nil {
+		return "", "", err
+	}
+	return ids[0], ids[1], nil
 }
 
 func (k *Keeper) heads(ctx context.Context, sql string, args ...any) ([]audit.Head, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []audit.Head
-	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
-		targets := func(h *audit.Head) []any { return []any{&h.SessionID, &h.EventID, &h.Hash, &h.Life} }
-		return columns.Each(rows, targets, func(h *audit.Head) { found = append(found, *h) })
-	}})
-	return found, err
+	targets := func(h *audit.Head) []any { return []any{&h.SessionID, &h.EventID, &h.Hash, &h.Life} }
+	return read.List(ctx, k.db, targets, sql, args...)
 }

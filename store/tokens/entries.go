@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/audit/journal"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -43,21 +42,21 @@ func (k *Keeper) AddEntry(ctx context.Context, entry *journal.Entry) error {
 
 // PendingEntries implements journal.Rows.
 func (k *Keeper) PendingEntries(ctx context.Context, limit int) ([]journal.Entry, error) {
-	return k.entries(ctx, pendingEntries, limit)
+	return read.List(ctx, k.db, EntryTargets, pendingEntries, limit)
 }
 
 // LastEntry implements journal.Rows.
 func (k *Keeper) LastEntry(ctx context.Context) (journal.Entry, error) {
-	found, err := k.entries(ctx, lastEntry)
-	if err != nil || len(found) == 0 {
+	found, err := read.Find(ctx, k.db, EntryTargets, lastEntry)
+	if found == nil {
 		return journal.Entry{}, err
 	}
-	return found[0], nil
+	return *found, nil
 }
 
 // EntriesAfter implements journal.Rows.
 func (k *Keeper) EntriesAfter(ctx context.Context, entryID int64, limit int) ([]journal.Entry, error) {
-	return k.entries(ctx, entriesAfter, entryID, limit)
+	return read.List(ctx, k.db, EntryTargets, entriesAfter, entryID, limit)
 }
 
 // SealEntries implements journal.Rows.
@@ -72,14 +71,4 @@ func (k *Keeper) SealEntries(ctx context.Context, entries []journal.Entry) error
 	}
 	_, err := k.write(ctx, writes...)
 	return err
-}
-
-func (k *Keeper) entries(ctx context.Context, sql string, args ...any) ([]journal.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []journal.Entry
-	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, EntryTargets, func(e *journal.Entry) { found = append(found, *e) })
-	}})
-	return found, err
 }

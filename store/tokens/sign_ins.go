@@ -5,7 +5,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -26,15 +25,10 @@ func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn, entry *journal.
 
 // SignInsByHash implements auth.SignIns.
 func (k *Keeper) SignInsByHash(ctx context.Context, cookieHashes []string) ([]auth.SignedIn, error) {
-	reading, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []auth.SignedIn
-	err := k.db.Ask(reading, read.Query{SQL: k.statements.SignInsByHash, Args: []any{k.db.List(cookieHashes)}, Read: func(rows columns.Rows) error {
-		targets := func(in *auth.SignIn) []any {
-			return []any{&in.CookieHash, &in.TokenID, &in.CreatedAtMs, &in.ExpiresAtMs}
-		}
-		return columns.Each(rows, targets, func(in *auth.SignIn) { found = append(found, auth.SignedIn{SignIn: *in}) })
-	}})
+	targets := func(in *auth.SignedIn) []any {
+		return []any{&in.CookieHash, &in.TokenID, &in.CreatedAtMs, &in.ExpiresAtMs}
+	}
+	found, err := read.List(ctx, k.db, targets, k.statements.SignInsByHash, k.db.List(cookieHashes))
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

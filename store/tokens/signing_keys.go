@@ -5,7 +5,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth/signing"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -25,12 +24,6 @@ func (k *Keeper) AddSigningKeys(ctx context.Context, keys []signing.PublicKey, e
 
 // SigningKeys implements signing.Keeper.
 func (k *Keeper) SigningKeys(ctx context.Context, limit int) ([]signing.PublicKey, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found []signing.PublicKey
-	err := k.db.Ask(ctx, read.Query{SQL: signingKeys, Args: []any{limit}, Read: func(rows columns.Rows) error {
-		targets := func(key *signing.PublicKey) []any { return []any{&key.KeyID, &key.X, &key.CreatedAtMs} }
-		return columns.Each(rows, targets, func(key *signing.PublicKey) { found = append(found, *key) })
-	}})
-	return found, err
+	targets := func(key *signing.PublicKey) []any { return []any{&key.KeyID, &key.X, &key.CreatedAtMs} }
+	return read.List(ctx, k.db, targets, signingKeys, limit)
 }

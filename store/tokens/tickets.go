@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/auth"
-	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -21,19 +20,10 @@ func (k *Keeper) AddTicket(ctx context.Context, t *auth.Ticket) error {
 
 // TicketByHash implements auth.Tickets.
 func (k *Keeper) TicketByHash(ctx context.Context, ticketHash string) (*auth.Ticket, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var found *auth.Ticket
-	err := k.db.Ask(ctx, read.Query{SQL: ticketByHash, Args: []any{ticketHash}, Read: func(rows columns.Rows) error {
-		targets := func(t *auth.Ticket) []any {
-			return []any{&t.TicketHash, &t.TokenID, &t.Credential, &t.Path, &t.CreatedAtMs, &t.ExpiresAtMs}
-		}
-		return columns.Each(rows, targets, func(t *auth.Ticket) {
-			one := *t
-			found = &one
-		})
-	}})
-	return found, err
+	targets := func(t *auth.Ticket) []any {
+		return []any{&t.TicketHash, &t.TokenID, &t.Credential, &t.Path, &t.CreatedAtMs, &t.ExpiresAtMs}
+	}
+	return read.Find(ctx, k.db, targets, ticketByHash, ticketHash)
 }
 
 // SpendTicket implements auth.Tickets.

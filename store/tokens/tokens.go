@@ -93,7 +93,7 @@ var _ auth.Tokens = (*Keeper)(nil)
 
 // New returns a keeper. Each read and write ends after [read.Timeout].
 func New(db read.Database, writer Writer, statements *Statements) *Keeper {
-	return &Keeper{db: db, writer: writer, statements: statements}
+	return &Keeper{db: read.Bounded(db), writer: writer, statements: statements}
 }
 
 // row is a token as it is scanned.
@@ -111,8 +111,6 @@ func (r *row) targets() []any {
 }
 
 func (k *Keeper) ask(ctx context.Context, sql string, args ...any) ([]auth.Token, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
 	var found []auth.Token
 	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
 		var bad error
@@ -208,13 +206,8 @@ func (k *Keeper) TokensOf(ctx context.Context, principal string, nowMs int64, li
 
 // AnyToken implements auth.Tokens.
 func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
-	defer cancel()
-	var count int64
-	err := k.db.Ask(ctx, read.Query{SQL: anyToken, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { count = *n })
-	}})
-	return count > 0, err
+	count, err := read.Find(ctx, k.db, columns.Itself[int64], anyToken)
+	return count != nil && *count > 0, err
 }
 
 // RotateToken implements auth.Tokens.
