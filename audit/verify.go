@@ -93,8 +93,7 @@ func Verify(from io.ReadSeeker, keys *signing.Public) (Report, error) {
 			return v.report, v.broken("it is cut off")
 		}
 		if failed := v.line(text); failed != nil {
-			var misplaced *misplacedError
-			if errors.As(failed, &misplaced) {
+			if misplaced, ok := errors.AsType[*misplacedError](failed); ok {
 				return v.report, v.broken("%s", misplaced.explain(lines))
 			}
 			return v.report, failed

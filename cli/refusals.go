@@ -87,8 +87,7 @@ func fail(terminal *console.Console, args []string, code int, cause error) int {
 		return code
 	}
 	report := errorReport{Error: cause.Error(), ExitCode: code}
-	var refused *client.Error
-	if errors.As(cause, &refused) {
+	if refused, ok := errors.AsType[*client.Error](cause); ok {
 		report.Status, report.Code = refused.Status, string(refused.Code)
 		if refused.Recorded != nil {
 			report.Recorded = refused.Recorded

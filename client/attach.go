@@ -184,12 +184,10 @@ func (t *Task) stopWaiting(ctx context.Context, w *waiter) (settledRequest, erro
 	}
 	t.mu.Unlock()
 
-	timer := time.NewTimer(ownCallTimeout)
-	defer timer.Stop()
 	select {
 	case <-w.withdrawn:
 	case <-t.ctx.Done():
-	case <-timer.C:
+	case <-time.After(ownCallTimeout):
 	}
 	return settledRequest{}, contextError(ctx)
 }

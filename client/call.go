@@ -197,13 +197,11 @@ func broken(ctx context.Context, call call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", call, contextError(ctx))
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	var network *net.OpError
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &network) && network.Op == "dial" || errors.As(err, &certificate) {
+	if errors.As(err, &network) && network.Op == "dial" || errors.As(err, new(*tls.CertificateVerificationError)) {
 		return fmt.Errorf("%w: %w: %s: %w", ErrUnavailable, errNotSent, call, err)
 	}
 	if errors.Is(err, multiplex.ErrTooLarge) {

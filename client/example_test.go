@@ -118,8 +118,7 @@ func ExampleError() {
 	fmt.Println(decide(ann, api.BehaviorDeny))
 	late := decide(bob, api.BehaviorAllow)
 	fmt.Println(errors.Is(late, client.ErrAlreadyDecided))
-	var refused *client.Error
-	if errors.As(late, &refused) {
+	if refused, ok := errors.AsType[*client.Error](late); ok {
 		fmt.Println(refused.Recorded.Outcome, "by", refused.Recorded.ResolvedBy)
 	}
 	// Output:

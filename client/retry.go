@@ -131,8 +131,7 @@ func (p *pauses) next(err error) (time.Duration, bool) {
 	}
 	p.failed++
 	delay = delay/2 + rand.N(delay/2+1)
-	var refused *Error
-	if errors.As(err, &refused) && refused.RetryAfter > delay {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.RetryAfter > delay {
 		return refused.RetryAfter, refused.RetryAfter <= p.policy.MaxRetryAfter
 	}
 	return delay, true
@@ -168,10 +167,8 @@ func (p *pauses) sleepAnyway(ctx context.Context, failure error) error {
 // sleepFor pauses. If the context ends first, it returns the context's error with the
 // failure.
 func sleepFor(ctx context.Context, delay time.Duration, failure error) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(delay):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", contextError(ctx), failure)

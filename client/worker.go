@@ -207,11 +207,9 @@ func (w *Worker) Run(ctx context.Context, handler Handler) error {
 		handlers.Wait()
 		close(finished)
 	}()
-	timer := time.NewTimer(max(w.options.DrainTimeout, 0))
-	defer timer.Stop()
 	select {
 	case <-finished:
-	case <-timer.C:
+	case <-time.After(max(w.options.DrainTimeout, 0)):
 		stopHandlers(ErrWorkerStopped)
 		<-finished
 	}

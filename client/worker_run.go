@@ -71,8 +71,6 @@ func (w *Worker) handleRun(ctx, stopping context.Context, claim api.Claim, handl
 func (w *Worker) finish(t *Task, outcome error) {
 	ctx := context.WithoutCancel(t.ctx) // the calls end with the lease
 	cause := cmp.Or(context.Cause(t.lease), context.Cause(t.ctx))
-	var crash panicked
-	var notAllowed *api.NotAllowedError
 	stopped := errors.Is(outcome, ErrWorkerStopped) || errors.Is(cause, ErrWorkerStopped) || t.wasInterrupted()
 	var err error
 	switch {
@@ -88,11 +86,11 @@ func (w *Worker) finish(t *Task, outcome error) {
 			// The service refuses the output, such as one that is too large.
 			err = w.failAttempt(ctx, t, &permanentError{fmt.Errorf("output: %w", err)})
 		}
-	case stopped && !errors.As(outcome, &crash):
+	case stopped && !errors.As(outcome, new(panicked)):
 		err = t.release(ctx)
 	case errors.Is(outcome, ErrSuspended):
 		err = t.Fail(ctx, "handler returned ErrSuspended without having suspended the run")
-	case errors.As(outcome, &notAllowed):
+	case errors.As(outcome, new(*api.NotAllowedError)):
 		// The decision is final, so a retry would return the same error.
 		err = t.Fail(ctx, outcome.Error())
 	default:
@@ -115,8 +113,7 @@ func (w *Worker) failAttempt(ctx context.Context, t *Task, outcome error) error 
 	if counts {
 		failed++
 	}
-	var permanent *permanentError
-	last := counts && failed >= int64(w.options.MaxAttempts) || errors.As(outcome, &permanent)
+	last := counts && failed >= int64(w.options.MaxAttempts) || errors.As(outcome, new(*permanentError))
 	var crash panicked
 	var stack []any
 	if errors.As(outcome, &crash) {

@@ -93,8 +93,7 @@ var remedies = map[api.Code]string{
 
 // remedy returns advice about a refusal, to append to its text; "" for other errors.
 func remedy(err error) string {
-	var refused *client.Error
-	if errors.As(err, &refused) && remedies[refused.Code] != "" {
+	if refused, ok := errors.AsType[*client.Error](err); ok && remedies[refused.Code] != "" {
 		return "; " + remedies[refused.Code]
 	}
 	return ""

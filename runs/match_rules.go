@@ -38,8 +38,7 @@ type RuleSets struct {
 
 // RulesChanged returns the versions of a [RulesChangedError] in err, and whether there is one.
 func RulesChanged(err error) (RuleVersions, bool) {
-	var changed *RulesChangedError
-	if errors.As(err, &changed) {
+	if changed, ok := errors.AsType[*RulesChangedError](err); ok {
 		return changed.Versions, true
 	}
 	return RuleVersions{}, false

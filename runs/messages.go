@@ -97,10 +97,8 @@ func (w *workingCopy) message(messageID string) *model.Message {
 
 // saveMessage writes the message with the change. Call it after every edit.
 func (w *workingCopy) saveMessage(message *model.Message) {
-	for _, saved := range w.changes.UpdatedMessages {
-		if saved == message {
-			return
-		}
+	if slices.Contains(w.changes.UpdatedMessages, message) {
+		return
 	}
 	w.changes.UpdatedMessages = append(w.changes.UpdatedMessages, message)
 }

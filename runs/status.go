@@ -1,6 +1,10 @@
 package runs
 
-import "github.com/holdpoint/holdpoint/api"
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+)
 
 // legalMoves is the state machine (docs/spec/v1.md#run-status). The two moves between waiting
 // statuses happen only when a run waits for both kinds, because questions are shown first. A
@@ -19,10 +23,5 @@ func CanMove(kind api.RunKind, from, to api.Status) bool {
 	if kind == api.KindParentClarification {
 		return from == api.StatusWaitingForUserQuestion && to == api.StatusCompleted
 	}
-	for _, next := range legalMoves[from] {
-		if next == to {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(legalMoves[from], to)
 }

@@ -26,10 +26,8 @@ func (b *Backoff) Sleep(ctx context.Context) error {
 
 // Sleep waits for a duration. If ctx ends first, it returns the cause.
 func Sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -183,8 +183,7 @@ func plainASCII(text string) bool {
 
 // Unanswered reports whether an error means that no service answered.
 func Unanswered(err error) bool {
-	var answered *client.Error
-	return errors.Is(err, client.ErrUnavailable) && !errors.As(err, &answered)
+	return errors.Is(err, client.ErrUnavailable) && !errors.As(err, new(*client.Error))
 }
 
 // Transient reports whether a retry may succeed.

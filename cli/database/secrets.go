@@ -200,9 +200,8 @@ func rewrapCallbacks(ctx context.Context, opened upkeep.Rewrapper, keys *sealing
 			for i := range page {
 				after = page[i]
 				rewrapped, err := rewrapCallback(keys, after.Sealed)
-				var unknown *sealing.UnknownKeyError
 				switch {
-				case errors.As(err, &unknown):
+				case errors.As(err, new(*sealing.UnknownKeyError)):
 					unreadable++
 					continue
 				case err != nil:

@@ -217,9 +217,8 @@ func (e *execution) launch(command *exec.Cmd, plan plan) error {
 
 // startCode returns the exit code for a command that could not be started.
 func startCode(err error) int {
-	var changed *changedError
 	switch {
-	case errors.As(err, &changed):
+	case errors.As(err, new(*changedError)):
 		return console.ExitForeign
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		return console.ExitNotFound
@@ -371,7 +370,6 @@ func (k *keeper) reclaim(ctx context.Context) {
 	claim, err := k.gate.ClaimRun(ctx, runID, api.ClaimOptions{
 		WorkerID: workerID(k.gate.noun), LeaseMs: k.gate.lease.Milliseconds(),
 	})
-	var gone *client.Error
 	switch {
 	case errors.Is(err, client.ErrRunNotClaimable):
 		// Another process holds it, or it has ended; only the latter is final.
@@ -379,7 +377,7 @@ func (k *keeper) reclaim(ctx context.Context) {
 			k.takenOver = true
 		}
 		return
-	case errors.As(err, &gone) && !console.Transient(err):
+	case errors.As(err, new(*client.Error)) && !console.Transient(err):
 		k.takenOver = true
 		return
 	case err != nil:

@@ -185,9 +185,8 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 // current reads a request again. It returns nil, and says why, if the request cannot be decided any more.
 func (r *reviewing) current(ctx context.Context, handle, name string) (*api.RequestView, error) {
 	view, err := r.client.GetRequest(ctx, handle)
-	var refused *client.Error
 	switch {
-	case errors.As(err, &refused) && !console.Transient(err):
+	case errors.As(err, new(*client.Error)) && !console.Transient(err):
 		r.terminal.Say("%s: %s", nameOf(name), console.Explain(err, r.terminal.Now()))
 		return nil, nil //nolint:nilnil // it was said, and the review goes on
 	case err != nil:
@@ -230,8 +229,7 @@ func (r *reviewing) show(fields []console.Field, count string) (word string, err
 
 // sent says what became of a decision. A refusal is reported, and the review goes on.
 func (r *reviewing) sent(err error, words string) (decided bool, _ error) {
-	var refused *client.Error
-	if errors.As(err, &refused) && !console.Transient(err) {
+	if errors.As(err, new(*client.Error)) && !console.Transient(err) {
 		r.terminal.Say("%s", console.Explain(err, r.terminal.Now()))
 		return false, nil
 	}

@@ -20,12 +20,10 @@ func endWithin(limit time.Duration, stopping <-chan struct{}, work func() error)
 		return err
 	case <-stopping:
 	}
-	late := time.NewTimer(limit)
-	defer late.Stop()
 	select {
 	case err := <-ended:
 		return err
-	case <-late.C:
+	case <-time.After(limit):
 		return fmt.Errorf("stopped without finishing: the service was not done %s after the stop signal", limit)
 	}
 }

@@ -118,8 +118,7 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool,
 	buffer := getBuffer()
 	defer putBuffer(buffer)
 	if _, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes)); err != nil {
-		var limit *http.MaxBytesError
-		if errors.As(err, &limit) {
+		if errors.As(err, new(*http.MaxBytesError)) {
 			return tooLarge(maxBytes)
 		}
 		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
@@ -178,8 +177,7 @@ func checkMediaType(header http.Header) error {
 func schemaError(err error) error {
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {
-		var syntactic *jsontext.SyntacticError
-		if errors.As(err, &syntactic) {
+		if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 			return refusal.Invalid(api.Fault{Pointer: string(syntactic.JSONPointer), Detail: "does not fit the schema"})
 		}
 		return fmt.Errorf("decode: %w", err)

@@ -20,8 +20,7 @@ const ProblemType = "urn:holdpoint:problem:"
 // ProblemOf returns the problem document of an error. A [refusal.Error] is shown in full. Any other
 // error is an internal failure: its text may contain secrets, so it is only logged.
 func ProblemOf(err error) api.Problem {
-	var domain *refusal.Error
-	if errors.As(err, &domain) {
+	if domain, ok := errors.AsType[*refusal.Error](err); ok {
 		if info, known := infoOf(domain.Code); known {
 			detail := domain.Detail
 			if domain.Recorded != nil {

@@ -149,10 +149,8 @@ func NewQuotas(quota Quota, maxBody int64, patience time.Duration, now func() ti
 }
 
 func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 	case <-ctx.Done():
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -349,12 +350,8 @@ func (s *server) answered(id uint64) {
 func (s *server) request(j job) (*http.Request, error) {
 	c := j.call
 	header := make(http.Header, len(s.header)+len(c.header))
-	for name, values := range s.header {
-		header[name] = values
-	}
-	for name, values := range c.header {
-		header[name] = values
-	}
+	maps.Copy(header, s.header)
+	maps.Copy(header, c.header)
 	r := (&http.Request{
 		Method: c.method, URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header,
 		Body: http.NoBody, ContentLength: int64(len(c.body)), Host: s.base.Host, RemoteAddr: s.base.RemoteAddr,

@@ -159,8 +159,7 @@ func receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx = context.WithValue(ctx, capabilitiesKey{}, client.ClientCapabilities())
 		}
 		result, err := next(ctx, method, request)
-		var made *taskError
-		if errors.As(err, &made) {
+		if made, ok := errors.AsType[*taskError](err); ok {
 			return &created{header: made.task.header(resultTask)}, nil
 		}
 		return result, err

@@ -159,7 +159,6 @@ func idOf(text string) string {
 func mailFailure(err error) error {
 	var refused *gomail.SendError
 	var network net.Error
-	var untrusted *tls.CertificateVerificationError
 	var dial *net.OpError
 	switch {
 	case err == nil:
@@ -170,7 +169,7 @@ func mailFailure(err error) error {
 		return fmt.Errorf("the mail server answered %d", refused.ErrorCode())
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return errors.New("the mail server did not answer in time")
-	case errors.As(err, &untrusted):
+	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return errors.New("the certificate of the mail server is not trusted: it is of an unknown authority, expired, or for another name")
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return errors.New("the mail server cannot be reached")

@@ -197,8 +197,7 @@ func (s *slackChannel) withdraw(ctx context.Context, address string, sent *notif
 
 // slackCode returns the code of an error of Slack, or "".
 func slackCode(err error) string {
-	var refused slack.SlackErrorResponse
-	if errors.As(err, &refused) && plainCode.MatchString(refused.Err) {
+	if refused, ok := errors.AsType[slack.SlackErrorResponse](err); ok && plainCode.MatchString(refused.Err) {
 		return refused.Err
 	}
 	return ""

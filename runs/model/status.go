@@ -1,6 +1,10 @@
 package model
 
-import "github.com/holdpoint/holdpoint/api"
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+)
 
 // Terminal reports whether the status is final.
 func Terminal(s api.Status) bool {
@@ -14,12 +18,7 @@ func Waiting(s api.Status) bool {
 
 // KnownStatus reports whether s is a status of runs.
 func KnownStatus(s api.Status) bool {
-	for _, known := range api.Statuses {
-		if s == known {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(api.Statuses, s)
 }
 
 // KnownSessionStatus reports whether s is a status of sessions.

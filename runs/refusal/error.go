@@ -43,8 +43,7 @@ func (e *Error) Is(target error) bool {
 // CodeOf returns the code of the first [Error] in the chain of err. It returns "" without one:
 // the failure is then the service's, not the caller's.
 func CodeOf(err error) api.Code {
-	var domain *Error
-	if errors.As(err, &domain) {
+	if domain, ok := errors.AsType[*Error](err); ok {
 		return domain.Code
 	}
 	return ""

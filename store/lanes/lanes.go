@@ -206,12 +206,10 @@ func (s *Lanes[W]) Close() (finished bool) {
 		s.running.Wait()
 		close(s.finished)
 	}()
-	late := time.NewTimer(s.options.CloseWithin)
-	defer late.Stop()
 	select {
 	case <-s.finished:
 		return true
-	case <-late.C:
+	case <-time.After(s.options.CloseWithin):
 		lane, busy, _ := s.Stalled()
 		s.options.Logger.Error("closing without waiting any longer", slog.Int("lane", lane), slog.Duration("busy", busy))
 		close(s.gone)

@@ -168,24 +168,16 @@ func (m *Model) keep(state *runs.State, change runs.Change) {
 	if state.Session != nil {
 		m.sessions[state.SessionID] = state.Session
 	}
-	for runID, run := range state.Runs {
-		m.runs[runID] = run
-	}
+	maps.Copy(m.runs, state.Runs)
 	for key, request := range state.Requests {
 		m.requests[reads.RequestPosition{SessionID: state.SessionID, RunID: key.RunID, RequestID: key.RequestID}] = request
 	}
-	for key, record := range state.Records {
-		m.records[key] = record
-	}
-	for effectID, effect := range state.Effects {
-		m.effects[effectID] = effect
-	}
+	maps.Copy(m.records, state.Records)
+	maps.Copy(m.effects, state.Effects)
 	for messageID, message := range state.Messages {
 		m.messages[messageKey{state.SessionID, messageID}] = message
 	}
-	for ruleID, rule := range state.Rules {
-		m.rules[ruleID] = rule
-	}
+	maps.Copy(m.rules, state.Rules)
 	m.events = append(m.events, change.Events...)
 }
 

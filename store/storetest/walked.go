@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"maps"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,9 +46,7 @@ func gather[R any](t require.TestingT, tables Tables, name string, rows model.Ro
 // WithoutPayloads returns the tables without the columns that a walk omits.
 func (t Tables) WithoutPayloads() Tables {
 	bare := Tables{}
-	for name, rows := range t {
-		bare[name] = rows
-	}
+	maps.Copy(bare, t)
 	bare["runs"] = make([]Row, 0, len(t["runs"]))
 	for _, run := range t["runs"] {
 		kept := Row{}

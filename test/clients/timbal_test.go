@@ -60,8 +60,7 @@ func TestPauseAndResume(t *testing.T) {
 	defer cancel()
 	command := exec.CommandContext(ctx, "node", filepath.Join(directory, "timbal.mjs"), port)
 	output, err := command.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		require.Fail(t, "the client failed", "%s", failed.Stderr)
 	}
 	require.NoError(t, err)

@@ -38,8 +38,7 @@ func (c *caller) make(runID string, in input, do func(out *output) error) output
 
 // judge returns the output of a call that returned an error.
 func judge(err error) (out output) {
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Code != "" && refused.Status < 500 {
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Code != "" && refused.Status < 500 {
 		out.Code = refused.Code
 		if refused.Recorded != nil {
 			out.RecordedSlot = slotOf(refused.Recorded.RequestID)

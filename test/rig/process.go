@@ -211,8 +211,7 @@ func RunProgram(tb testing.TB, program string, args ...string) (code int, stdout
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	err := command.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		require.NoError(tb, err)
 	}
 	return command.ProcessState.ExitCode(), out.String(), errs.String()

@@ -302,8 +302,7 @@ func of(result any, err error) outcome {
 			}
 		}
 		refusal := map[string]any{"kinds": named}
-		var refused *client.Error
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*client.Error](err); ok {
 			refusal["status"], refusal["code"], refusal["pending_approval"] = refused.Status, refused.Code, refused.Pending
 			if len(refused.Faults) > 0 {
 				refusal["pointer"] = refused.Faults[0].Pointer

@@ -101,8 +101,7 @@ func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
 	r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
 		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
 		failpoint.Hit("webhooks.notified")
-		var putOff *runs.PutOffError
-		if errors.As(failure, &putOff) {
+		if putOff, ok := errors.AsType[*runs.PutOffError](failure); ok {
 			return attempt{putOffMs: max(putOff.Ms, 1)}
 		}
 		if errors.Is(failure, runs.ErrNotSent) {

@@ -53,8 +53,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	}
 	var text bytes.Buffer
 	if _, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBodyBytes)); err != nil {
-		var limit *http.MaxBytesError
-		if errors.As(err, &limit) {
+		if errors.As(err, new(*http.MaxBytesError)) {
 			return errTooLarge
 		}
 		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")

@@ -19,8 +19,7 @@ import (
 func (f *face) readObject(w http.ResponseWriter, r *http.Request) (kit.Object, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, f.MaxBodyBytes))
 	if err != nil {
-		var limit *http.MaxBytesError
-		if errors.As(err, &limit) {
+		if limit, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, refusal.New(wire.CodePayloadTooLarge, "the body must have at most %d bytes", limit.Limit)
 		}
 		return nil, errInvalidJSON

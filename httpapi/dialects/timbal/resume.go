@@ -137,8 +137,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		return nil, err
 	}
 	id, err := f.giveName(ctx, r, log.lastEventID, namedDecided)
-	var taken *kit.Error
-	if errors.As(err, &taken) && taken.Status == http.StatusConflict {
+	if taken, ok := errors.AsType[*kit.Error](err); ok && taken.Status == http.StatusConflict {
 		r.warnings = append(r.warnings, fmt.Sprintf("context.id %s was taken in the meantime", r.name.id))
 	} else if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package shellcmd
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -112,10 +113,8 @@ func (c *Command) Argv() ([]string, bool) {
 		return nil, false
 	}
 	words := wordTexts(call)
-	for _, word := range words {
-		if HasUnknown(word) {
-			return nil, false
-		}
+	if slices.ContainsFunc(words, HasUnknown) {
+		return nil, false
 	}
 	return words, true
 }

@@ -50,8 +50,7 @@ func end(ctx context.Context, err error) {
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		code := "error"
-		var refused *pgconn.PgError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 			code = refused.Code
 			span.SetAttributes(attribute.String("db.response.status_code", code))
 		}
