@@ -213,6 +213,23 @@ func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	return resume, nil
 }
 
+// ResumeOf returns the decisions of [Client.AwaitSettled] in the form in which a claim has them.
+func ResumeOf(settled *api.Settled) (*api.Resume, error) {
+	resume := &api.Resume{}
+	for _, text := range settled.Settled {
+		request, _, err := decodeSettled(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case request.approval != nil:
+			resume.Approvals = append(resume.Approvals, *request.approval)
+		default:
+			resume.Questions = append(resume.Questions, *request.question)
+		}
+	}
+	return resume, nil
+}
+
 // decodeSettled reads a SettledApproval or a SettledQuestion (only the former has a tool)
 // and its number among the run's decisions.
 func decodeSettled(text api.JSON) (settledRequest, int64, error) {

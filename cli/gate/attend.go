@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
@@ -46,7 +44,7 @@ func (g *gate) attend(ctx context.Context, claim *api.Claim, act actFunc) (done 
 			return false, err
 		}
 		after = settled.After
-		if claim.Resume, err = resumeOf(settled.Settled); err != nil {
+		if claim.Resume, err = client.ResumeOf(settled); err != nil {
 			return true, err
 		}
 		if done, err := act(ctx, claim); done || err != nil {
@@ -135,34 +133,4 @@ func (g *gate) refuse(ctx context.Context, claim *api.Claim, loudly string, why 
 	}
 	return console.Failed(console.ExitForeign, "%s: %s\n"+
 		"           Someone else has acted on this run.", loudly, text)
-}
-
-// resumeOf converts the decisions of an attached wait to the form in which a claim carries
-// them.
-func resumeOf(settled []api.JSON) (*api.Resume, error) {
-	resume := &api.Resume{}
-	for _, text := range settled {
-		var kind struct {
-			Request struct {
-				ToolName *string `json:"tool_name"`
-			} `json:"request"`
-		}
-		if err := json.Unmarshal(text, &kind); err != nil {
-			return nil, err
-		}
-		if kind.Request.ToolName == nil {
-			var question api.SettledQuestion
-			if err := json.Unmarshal(text, &question); err != nil {
-				return nil, err
-			}
-			resume.Questions = append(resume.Questions, question)
-			continue
-		}
-		var approval api.SettledApproval
-		if err := json.Unmarshal(text, &approval); err != nil {
-			return nil, err
-		}
-		resume.Approvals = append(resume.Approvals, approval)
-	}
-	return resume, nil
 }

@@ -193,11 +193,13 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 func (r *reading) signed(ctx context.Context, answer *Answer) error {
 	resume := r.claimed
 	if resume == nil {
-		read, err := r.settled(ctx, answer)
+		settled, err := r.Client.AwaitSettled(ctx, answer.RunID, r.raised.fence, "0", 0)
 		if err != nil {
 			return err
 		}
-		resume = read
+		if resume, err = client.ResumeOf(settled); err != nil {
+			return fmt.Errorf("run %s: %w", answer.RunID, err)
+		}
 	}
 	for _, one := range resume.Approvals {
 		if answer.Approval != nil && one.Resolution.RequestID == answer.RequestID && one.Resolution.Grant != nil {
@@ -210,30 +212,6 @@ func (r *reading) signed(ctx context.Context, answer *Answer) error {
 		}
 	}
 	return nil
-}
-
-// settled reads the decisions of the run, which has requests of one kind.
-func (r *reading) settled(ctx context.Context, answer *Answer) (*api.Resume, error) {
-	read, err := r.Client.AwaitSettled(ctx, answer.RunID, r.raised.fence, "0", 0)
-	if err != nil {
-		return nil, err
-	}
-	resume := &api.Resume{}
-	for _, text := range read.Settled {
-		var approval api.SettledApproval
-		var question api.SettledQuestion
-		if answer.Question == nil {
-			err = json.Unmarshal(text, &approval)
-			resume.Approvals = append(resume.Approvals, approval)
-		} else {
-			err = json.Unmarshal(text, &question)
-			resume.Questions = append(resume.Questions, question)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("a decision of run %s: %w", answer.RunID, err)
-		}
-	}
-	return resume, nil
 }
 
 // firstOf returns the open request of a waiting run.
