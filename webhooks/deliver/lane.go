@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
@@ -39,32 +40,15 @@ func (l *lane) start(ctx context.Context) time.Duration {
 	if e.UpdatedAtMs == l.goneMs {
 		return pace // disabled; the lane is about to end
 	}
-	room := int(e.Settings.MaxConcurrency)
-	if pause := l.breaker.pause(); pause > 0 {
-		return pause
+	sleep, err := l.fill(int(e.Settings.MaxConcurrency), &l.breaker,
+		func(limit int) ([]reads.DueEffect, error) {
+			return l.deliverer.store.DueDeliveries(ctx, e.WebhookID, limit)
+		},
+		func(one reads.DueEffect) result { return l.deliverer.deliver(ctx, e, one) })
+	if err != nil && ctx.Err() == nil {
+		l.deliverer.options.Logger.WarnContext(ctx, "pending deliveries of a webhook cannot be read", slog.String("webhook_id", e.WebhookID), slog.Any("error", err))
 	}
-	if l.breaker.open() {
-		room = 1
-	}
-	room -= len(l.underWay)
-	if room <= 0 {
-		return pace
-	}
-	due, err := l.deliverer.store.DueDeliveries(ctx, e.WebhookID, room+len(l.underWay))
-	if err != nil {
-		if ctx.Err() == nil {
-			l.deliverer.options.Logger.WarnContext(ctx, "pending deliveries of a webhook cannot be read", slog.String("webhook_id", e.WebhookID), slog.Any("error", err))
-		}
-		return pace
-	}
-	for _, one := range due {
-		if l.underWay[one] || room == 0 {
-			continue
-		}
-		room--
-		l.begin(one, func() result { return l.deliverer.deliver(ctx, e, one) })
-	}
-	return pace
+	return sleep
 }
 
 // ended records the result of an attempt.

@@ -55,6 +55,30 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 	}
 }
 
+// fill starts as many of the due attempts as there is room for, one while the breaker is open, and returns
+// how long the lane may sleep.
+func (l *laneLoop) fill(room int, b *breaker, due func(limit int) ([]reads.DueEffect, error), attempt func(reads.DueEffect) result) (time.Duration, error) {
+	if pause := b.pause(); pause > 0 {
+		return pause, nil
+	}
+	if b.open() {
+		room = 1
+	}
+	room -= len(l.underWay)
+	if room <= 0 {
+		return pace, nil
+	}
+	found, err := due(room + len(l.underWay))
+	for _, one := range found {
+		if l.underWay[one] || room == 0 {
+			continue
+		}
+		room--
+		l.begin(one, func() result { return attempt(one) })
+	}
+	return pace, err
+}
+
 // begin runs an attempt in the background.
 func (l *laneLoop) begin(due reads.DueEffect, attempt func() result) {
 	l.underWay[due] = true

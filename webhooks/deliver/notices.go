@@ -58,32 +58,13 @@ func (l *noticeLane) run(ctx context.Context) {
 
 // start starts as many messages as there is room for, and returns how long the lane may sleep.
 func (l *noticeLane) start(ctx context.Context) time.Duration {
-	if pause := l.breaker.pause(); pause > 0 {
-		return pause
+	sleep, err := l.fill(noticesAtOnce, &l.breaker,
+		func(limit int) ([]reads.DueEffect, error) { return l.deliverer.store.DueNotices(ctx, l.channel, limit) },
+		func(one reads.DueEffect) result { return l.send(ctx, one) })
+	if err != nil && ctx.Err() == nil {
+		l.deliverer.options.Logger.WarnContext(ctx, "messages cannot be read", slog.String("channel", l.channel), slog.Any("error", err))
 	}
-	room := noticesAtOnce
-	if l.breaker.open() {
-		room = 1
-	}
-	room -= len(l.underWay)
-	if room <= 0 {
-		return pace
-	}
-	due, err := l.deliverer.store.DueNotices(ctx, l.channel, room+len(l.underWay))
-	if err != nil {
-		if ctx.Err() == nil {
-			l.deliverer.options.Logger.WarnContext(ctx, "messages cannot be read", slog.String("channel", l.channel), slog.Any("error", err))
-		}
-		return pace
-	}
-	for _, one := range due {
-		if l.underWay[one] || room == 0 {
-			continue
-		}
-		room--
-		l.begin(one, func() result { return l.send(ctx, one) })
-	}
-	return pace
+	return sleep
 }
 
 // next returns where a failed message goes; nil if it has no other address, or is retried first.
