@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -93,10 +94,7 @@ type remembered struct {
 
 // NewKeyring returns a keyring.
 func NewKeyring(options Options) *Keyring {
-	logger := options.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger := cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	if options.Issuer && options.Mode == Auto {
 		options.Mode = Required
 	}

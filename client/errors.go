@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -37,10 +38,7 @@ type Error struct {
 
 // Error returns code and detail.
 func (e *Error) Error() string {
-	text := string(e.Code)
-	if text == "" {
-		text = "HTTP " + strconv.Itoa(e.Status)
-	}
+	text := cmp.Or(string(e.Code), "HTTP "+strconv.Itoa(e.Status))
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}

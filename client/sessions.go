@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -87,9 +88,6 @@ func (c *Client) SendInput(ctx context.Context, sessionID string, params CreateR
 	if err != nil {
 		return nil, err
 	}
-	held := wait
-	if held == 0 {
-		held = 30 * time.Second
-	}
+	held := cmp.Or(wait, 30*time.Second)
 	return c.postForSession(ctx, at("/v1/sessions", sessionID, "input"), k, body.SessionRunBody, wait, held)
 }

@@ -230,9 +230,7 @@ func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string
 		before, answer := kept[asked.ID], added[asked.ID]
 		switch {
 		case before == nil && answer == nil:
-			if missing == "" {
-				missing = asked.ID
-			}
+			missing = cmp.Or(missing, asked.ID)
 			continue
 		case answer == nil:
 			answers = append(answers, *before)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -55,9 +56,7 @@ func (h *HTTP) Ended(method, route string, status int, code api.Code, took time.
 	if !methods[method] {
 		method = "other"
 	}
-	if route == "" {
-		route = "none"
-	}
+	route = cmp.Or(route, "none")
 	key := routeKey{method, route}
 	h.byCall.of(callKey{key, status}, func() prometheus.Counter {
 		return h.calls.WithLabelValues(method, route, strconv.Itoa(status))

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,12 +117,7 @@ func (c *Contexts) Save() error {
 
 // Names returns the sorted names.
 func (c *Contexts) Names() []string {
-	names := make([]string, 0, len(c.Contexts))
-	for name := range c.Contexts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(c.Contexts))
 }
 
 // Choose returns the context named on the command line or in the environment, or else the
@@ -130,10 +127,7 @@ func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) 
 	if !given {
 		name, _ = lookupEnv("HOLDPOINT_CONTEXT")
 	}
-	if name == "" {
-		name = c.Current
-	}
-	if name == "" {
+	if name = cmp.Or(name, c.Current); name == "" {
 		return Context{}, nil
 	}
 	chosen, there := c.Contexts[name]

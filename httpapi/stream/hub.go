@@ -101,10 +101,7 @@ type Hub struct {
 
 // NewHub returns a hub without feeds.
 func NewHub(options Options) *Hub {
-	logger := options.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger := cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	scope := options.Scope
 	if scope == nil {
 		scope = func(context.Context) reads.Scope { return reads.Scope{} }

@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdh"
 	"encoding/base64"
@@ -205,10 +206,7 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 	if err != nil {
 		return fmt.Errorf("%w: the subscription cannot be read", notify.ErrPermanent)
 	}
-	opens := m.Link
-	if opens == "" {
-		opens = "/" + strings.TrimPrefix(m.Path, "/")
-	}
+	opens := cmp.Or(m.Link, "/"+strings.TrimPrefix(m.Path, "/"))
 	topic := idOf(opens)
 	text, err := json.Marshal(declarative{declarativeVersion, notification{
 		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Silent: silent, Data: messageData{ID: idOf(m.ID)},

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,12 +155,7 @@ func paramNames(m *api.RuleMatch) []string {
 }
 
 func sortedNames[V any](members map[string]V) []string {
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(members))
 }
 
 // param returns the text of an input member for globs: the string itself, otherwise the RFC 8785

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -84,12 +85,7 @@ func (m *Model) Clarifications(sessionID string) []model.PendingRequest {
 
 // AllSessions returns the ids of all sessions, sorted.
 func (m *Model) AllSessions() []string {
-	var ids []string
-	for sessionID := range m.sessions {
-		ids = append(ids, sessionID)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(m.sessions))
 }
 
 // ParentOf returns the parent of a session, "" if it has none or does not exist.

@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,10 +70,7 @@ func newTracing(ctx context.Context, exporter trace.SpanExporter, options Option
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	logger := options.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger := cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	waiting := newQueue(exporter, logger)
 	provider := trace.NewTracerProvider(trace.WithResource(described), trace.WithSpanProcessor(waiting))
 	return &Tracing{provider: provider, tracer: provider.Tracer("github.com/holdpoint/holdpoint"), queue: waiting, shutdownWithin: shutdownTimeout}, nil

@@ -7,6 +7,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -88,10 +89,7 @@ type Service struct {
 // Start serves a database until the test ends. The store that it opens is closed with it.
 func Start(tb testing.TB, database string, options Options) *Service {
 	tb.Helper()
-	logger := options.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger := cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	if options.NowMs == nil {
 		options.NowMs = func() int64 { return time.Now().UnixMilli() }
 	}

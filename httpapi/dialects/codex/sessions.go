@@ -3,6 +3,7 @@ package codex
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -113,11 +114,7 @@ func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary
 			newest[request.SessionID] = max(newest[request.SessionID], request.CreatedAtMs)
 		}
 	}
-	ids := make([]string, 0, len(newest))
-	for id := range newest {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(newest[b], newest[a]), cmp.Compare(a, b)) })
+	ids := slices.SortedFunc(maps.Keys(newest), func(a, b string) int { return cmp.Or(cmp.Compare(newest[b], newest[a]), cmp.Compare(a, b)) })
 	waiting := []sessionSummary{}
 	for _, id := range ids[:min(limit, len(ids))] {
 		session, err := f.Store.Reader(ctx).SessionHead(ctx, id)

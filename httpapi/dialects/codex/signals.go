@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -45,11 +46,7 @@ func signalName(method string) string {
 	for part := range strings.SplitSeq(method, "/") {
 		part = noLetterOrDigit.ReplaceAllString(part, "_")
 		part = wordEnd.ReplaceAllString(acronymEnd.ReplaceAllString(part, "${1}_$2"), "${1}_$2")
-		part = strings.ToLower(strings.Trim(part, "_"))
-		if part == "" {
-			part = "unknown"
-		}
-		parts = append(parts, part)
+		parts = append(parts, cmp.Or(strings.ToLower(strings.Trim(part, "_")), "unknown"))
 	}
 	return strings.Join(parts, ".")
 }
