@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -47,17 +48,8 @@ func takeCallbacks(s *api.Suspension) callbacks {
 
 // hasCallbacks reports whether any request of a suspension has a callback.
 func hasCallbacks(s *api.Suspension) bool {
-	for i := range s.Approvals {
-		if s.Approvals[i].Callback != nil {
-			return true
-		}
-	}
-	for i := range s.Questions {
-		if s.Questions[i].Callback != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Approvals, func(asked api.ApprovalRequest) bool { return asked.Callback != nil }) ||
+		slices.ContainsFunc(s.Questions, func(asked api.UserQuestionRequest) bool { return asked.Callback != nil })
 }
 
 // checkCallback adds the faults of a callback. checkURL is nil if the service posts no callbacks.

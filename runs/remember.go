@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -174,10 +175,7 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 
 // remembersDeny reports whether one of the decisions writes a deny rule.
 func remembersDeny(resolutions []ApprovalDecision) bool {
-	for i := range resolutions {
-		if resolutions[i].Remember != "" && resolutions[i].Behavior == api.BehaviorDeny {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(resolutions, func(decided ApprovalDecision) bool {
+		return decided.Remember != "" && decided.Behavior == api.BehaviorDeny
+	})
 }

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -182,12 +183,9 @@ func (r *Remembered) Proves(needs *Needs, change *Change, err error) bool {
 	if needs.Record == nil {
 		return true
 	}
-	for _, record := range change.Records {
-		if record.Operation == needs.Record.Operation && record.IdempotencyKey == needs.Record.IdempotencyKey {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(change.Records, func(record *model.IdempotencyRecord) bool {
+		return record.Operation == needs.Record.Operation && record.IdempotencyKey == needs.Record.IdempotencyKey
+	})
 }
 
 // rowBytes is roughly the size of a row without its long texts.

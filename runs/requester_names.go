@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -64,10 +65,5 @@ func (r requesters) and(line string) requesters {
 type ancestors *requesters
 
 func excludesRequester(s *api.Suspension) bool {
-	for i := range s.Approvals {
-		if s.Approvals[i].ExcludeRequester {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Approvals, func(asked api.ApprovalRequest) bool { return asked.ExcludeRequester })
 }

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -70,12 +71,7 @@ func secretsOf(s *api.Suspension, sealer Sealer) (*raisedSecrets, error) {
 }
 
 func sensitiveInputs(s *api.Suspension) bool {
-	for i := range s.Approvals {
-		if len(s.Approvals[i].SensitivePaths) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Approvals, func(asked api.ApprovalRequest) bool { return len(asked.SensitivePaths) > 0 })
 }
 
 // suspensionDigest returns a suspension's digest. It is keyed if the suspension has sensitive inputs

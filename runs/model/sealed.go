@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -56,15 +57,7 @@ func (r *Request) SealedValues() SealedValues {
 
 // Sensitive reports whether any part of the answer to the question must be masked.
 func Sensitive(question *api.UserQuestionRequest) bool {
-	if question.Sensitive {
-		return true
-	}
-	for i := range question.Questions {
-		if question.Questions[i].Sensitive {
-			return true
-		}
-	}
-	return false
+	return question.Sensitive || slices.ContainsFunc(question.Questions, func(asked api.UserQuestion) bool { return asked.Sensitive })
 }
 
 // MaskAnswers returns the answers without those to sensitive questions.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -199,12 +200,7 @@ func (b bits) remove(other bits) {
 }
 
 func (b bits) empty() bool {
-	for _, word := range b {
-		if word != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(word uint64) bool { return word != 0 })
 }
 
 // step moves each number up by one if takes has the next number, and keeps it if stays has it.

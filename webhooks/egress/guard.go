@@ -120,12 +120,9 @@ func inside(address netip.Addr) netip.Addr {
 
 // allowed reports whether a range contains the address or the address embedded in it.
 func (g *Guard) allowed(address netip.Addr) bool {
-	for _, prefix := range g.Allow {
-		if prefix.Contains(address.Unmap().WithZone("")) || prefix.Contains(inside(address)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Allow, func(prefix netip.Prefix) bool {
+		return prefix.Contains(address.Unmap().WithZone("")) || prefix.Contains(inside(address))
+	})
 }
 
 // Check returns an error if an address must not be called. Errors wrap ErrRefused or
@@ -147,12 +144,7 @@ func public(address netip.Addr) bool {
 	if !address.IsValid() || !address.IsGlobalUnicast() || address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast() {
 		return false
 	}
-	for _, prefix := range special {
-		if prefix.Contains(address) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(special, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
 // CheckURL returns an error if a URL must not be called, as far as that is known without

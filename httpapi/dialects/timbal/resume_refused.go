@@ -3,6 +3,7 @@ package timbal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,12 +70,7 @@ func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*seg
 }
 
 func answeredPart(answers []api.UserQuestionAnswer, questionID string) bool {
-	for i := range answers {
-		if answers[i].QuestionID == questionID {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(answers, func(answer api.UserQuestionAnswer) bool { return answer.QuestionID == questionID })
 }
 
 // claimedOutput is the output when another caller decided first.

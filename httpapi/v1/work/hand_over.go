@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -67,15 +68,6 @@ func (h *Handlers) openResume(record *model.RunRecord) (*api.Resume, error) {
 }
 
 func hasSecrets(resume *api.Resume) bool {
-	for i := range resume.Approvals {
-		if len(resume.Approvals[i].Request.SensitivePaths) > 0 {
-			return true
-		}
-	}
-	for i := range resume.Questions {
-		if model.Sensitive(&resume.Questions[i].Request) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(resume.Approvals, func(one api.SettledApproval) bool { return len(one.Request.SensitivePaths) > 0 }) ||
+		slices.ContainsFunc(resume.Questions, func(one api.SettledQuestion) bool { return model.Sensitive(&one.Request) })
 }
