@@ -76,8 +76,10 @@ type HeldLease struct {
 	RunID     string `json:"run_id"`
 	SessionID string `json:"session_id"`
 	AgentID   string `json:"agent_id"`
-	Status    Status `json:"status"`
-	Attempt   int64  `json:"attempt,omitzero"`
+	// Session is how people recognise the session. Absent for one that the caller cannot read.
+	Session *SessionAbout `json:"session,omitempty"`
+	Status  Status        `json:"status"`
+	Attempt int64         `json:"attempt,omitzero"`
 	// HolderPrincipal is the principal that claimed the run.
 	HolderPrincipal string `json:"holder_principal,omitempty"`
 	// StartedAtMs is the time of the first claim.

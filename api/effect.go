@@ -56,6 +56,12 @@ type EffectView struct {
 	Kind            EffectKind  `json:"kind"`
 	State           EffectState `json:"state"`
 	TargetSessionID string      `json:"target_session_id"`
+	// AgentID and Session are how people recognise the session, TargetAgentID and TargetSession the
+	// other one, if the target is another. Absent for a session that the caller cannot read.
+	AgentID       string        `json:"agent_id,omitempty"`
+	Session       *SessionAbout `json:"session,omitempty"`
+	TargetAgentID string        `json:"target_agent_id,omitempty"`
+	TargetSession *SessionAbout `json:"target_session,omitempty"`
 	// WebhookID is the webhook that the effect posts to; empty for other effects.
 	WebhookID    string `json:"webhook_id,omitempty"`
 	CreatedAtMs  int64  `json:"created_at_ms"`

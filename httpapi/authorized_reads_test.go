@@ -130,6 +130,10 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 			list, err := held.Reader(ctx).Effects(ctx, reads.EffectQuery{Limit: 10})
 			return len(list), err
 		},
+		"SessionNames": func(ctx context.Context) (int, error) {
+			names, err := held.Reader(ctx).SessionNames(ctx, []string{session, "nobody"})
+			return len(names), err
+		},
 		"LeasedRuns": func(ctx context.Context) (int, error) {
 			list, _, err := held.Reader(ctx).LeasedRuns(ctx, 10)
 			return len(list), err

@@ -156,6 +156,7 @@ func testHistory(t *testing.T, a *rig) {
 	})
 	parallel(t, "who holds which runs", func(t *testing.T) {
 		run := a.claimed(t)
+		a.do(t, http.MethodPatch, "/v1/sessions/"+run.session, `{"label":"Nightly build"}`).want(http.StatusOK)
 		held := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		view := a.get(t, "/v1/workers").want(http.StatusOK)
 		found := map[string]string{}
@@ -163,6 +164,9 @@ func testHistory(t *testing.T, a *rig) {
 			for j := range view.list("workers", i, "leases") {
 				found[view.textAt("workers", i, "leases", j, "run_id")] = view.textAt("workers", i, "worker_id") + " " + view.textAt("workers", i, "leases", j, "status")
 				require.Greater(t, view.at("workers", i, "leases", j, "expires_at_ms"), view.at("now_ms"))
+				if view.at("workers", i, "leases", j, "run_id") == run.run {
+					require.Equal(t, "Nightly build", view.at("workers", i, "leases", j, "session", "label"))
+				}
 			}
 		}
 		require.Equal(t, "w1 running", found[run.run])

@@ -474,6 +474,10 @@ func (s *brokenStore) DecisionByHandle(context.Context, string) (*model.DecidedR
 	return nil, s.err
 }
 
+func (s *brokenStore) SessionNames(context.Context, []string) (map[string]model.SessionName, error) {
+	return nil, s.err
+}
+
 func (s *brokenStore) LeasedRuns(context.Context, int) ([]model.Run, int64, error) {
 	return nil, 0, s.err
 }

@@ -126,6 +126,15 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"ours:s-%s","run_id":"next-%s","agent_id":"our-agent","input":1,"suspend":{"approvals":[%s]}}`, bound, bound, approval("a")), bearer(admin)).want(http.StatusAccepted)
 		require.NotContains(t, followed("next-"+bound), "their")
 	}
+	// A run within the scope, of a session outside: the lease is shown, the session's name is not.
+	a.post(t, "/v1/sessions", `{"session_id":"shared","agent_id":"their-agent"}`, bearer(admin)).want(http.StatusCreated)
+	a.do(t, http.MethodPatch, "/v1/sessions/shared", `{"label":"their label"}`, bearer(admin)).want(http.StatusOK)
+	a.post(t, "/v1/runs", `{"run_id":"shared-run","session_id":"shared","agent_id":"our-agent","input":1,"claim":{"worker_id":"w"}}`, bearer(admin)).want(http.StatusAccepted)
+	_, observer := token(t, keyring, api.CreateTokenBody{Name: "sees", Role: api.RoleObserver, AgentIDs: []string{"our-agent"}})
+	leases := a.get(t, "/v1/workers", bearer(observer)).want(http.StatusOK).text
+	require.Contains(t, leases, "shared-run")
+	require.NotContains(t, leases, "their label")
+	require.Contains(t, a.get(t, "/v1/workers", bearer(admin)).want(http.StatusOK).text, "their label")
 	// A decision within the scope counts like any other.
 	_, operator := token(t, keyring, api.CreateTokenBody{Name: "decides", Role: api.RoleOperator, SessionPrefixes: []string{"ours:"}})
 	a.post(t, "/v1/runs/their-run/approvals", allow("a"), bearer(operator)).refused(api.CodeRunNotFound)

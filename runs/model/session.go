@@ -61,5 +61,14 @@ func aboutView(stored api.JSON) *api.SessionAbout {
 	return &about
 }
 
+// SessionName is what a list of other rows shows of a session.
+type SessionName struct {
+	AgentID string
+	About   api.JSON // as in [Session]
+}
+
+// View returns the session as views show it, nil without a label and an origin.
+func (s *SessionName) View() *api.SessionAbout { return aboutView(s.About) }
+
 // DefaultAgentID is the agent of sessions and runs that name none.
 const DefaultAgentID = "default"

@@ -55,6 +55,10 @@ type Reader interface {
 	// SessionHead returns only the row of a session. Errors: session_not_found.
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 
+	// SessionNames returns what lists show of sessions, keyed by session_id, of those that exist. The
+	// ids must be valid.
+	SessionNames(ctx context.Context, sessionIDs []string) (map[string]model.SessionName, error)
+
 	// Rule returns a rule, even a revoked one. A bounded scope has no rules for all sessions. Errors:
 	// rule_not_found.
 	Rule(ctx context.Context, ruleID string) (*rules.Record, error)

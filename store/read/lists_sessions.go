@@ -72,3 +72,13 @@ func (r *Reader) CountSessions(ctx context.Context, q reads.SessionQuery) (int64
 	}
 	return count(ctx, r.lists, f.of(statement), f.args...)
 }
+
+const sqlSessionNames = `SELECT s.session_id, s.agent_id, s.about FROM sessions AS s`
+
+// SessionNames implements reads.Reader.
+func (r *Reader) SessionNames(ctx context.Context, sessionIDs []string) (map[string]model.SessionName, error) {
+	var within filter
+	within.sessionWithin(&r.scope)
+	targets := func(s *model.SessionName) []any { return []any{&s.AgentID, (*[]byte)(&s.About)} }
+	return keyed(ctx, r.lists, &within, sqlSessionNames, "s.session_id", distinct(sessionIDs), targets)
+}

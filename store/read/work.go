@@ -245,35 +245,38 @@ SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, '') FRO
 const sqlHoldings = `
 SELECT r.run_id, r.attached, r.fence, r.started_at_ms = r.submitted_at_ms AND r.fence = 1 FROM runs AS r`
 
-// maxRunsAsked bounds the arguments of one statement.
-const maxRunsAsked = 1_000
-
 // Owners implements reads.Worklist.
 func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]reads.Owners, error) {
-	return ofRuns(ctx, r, sqlOwners, runIDs, func(o *reads.Owners) []any { return []any{&o.Principal, &o.HolderPrincipal} })
+	targets := func(o *reads.Owners) []any { return []any{&o.Principal, &o.HolderPrincipal} }
+	return keyed(ctx, r.db, &filter{}, sqlOwners, "r.run_id", runIDs, targets)
 }
 
 // Holdings implements reads.Presence.
 func (r *Reader) Holdings(ctx context.Context, runIDs []string) (map[string]reads.Holding, error) {
-	return ofRuns(ctx, r, sqlHoldings, runIDs, func(h *reads.Holding) []any { return []any{&h.Attached, &h.Claims, &h.InOneStep} })
+	targets := func(h *reads.Holding) []any { return []any{&h.Attached, &h.Claims, &h.InOneStep} }
+	return keyed(ctx, r.db, &filter{}, sqlHoldings, "r.run_id", runIDs, targets)
 }
 
-// ofRuns returns what a statement has about runs behind their run_id, keyed by it.
-func ofRuns[Row any](ctx context.Context, r *Reader, statement string, runIDs []string, targets func(*Row) []any) (map[string]Row, error) {
-	type keyed struct {
-		runID string
-		row   Row
+// maxKeysAsked bounds the arguments of one statement.
+const maxKeysAsked = 1_000
+
+// keyed returns the rows of a statement that fit a filter, by their key. The statement's first column is the key,
+// and targets are of the others.
+func keyed[Row any](ctx context.Context, db Database, within *filter, statement, key string, keys []string, targets func(*Row) []any) (map[string]Row, error) {
+	type entry struct {
+		key string
+		row Row
 	}
-	rows := make(map[string]Row, len(runIDs))
-	for part := range slices.Chunk(runIDs, maxRunsAsked) {
-		var f filter
-		f.oneOf("r.run_id", part)
-		found, err := List(ctx, r.db, func(k *keyed) []any { return append([]any{&k.runID}, targets(&k.row)...) }, f.of(statement), f.args...)
+	rows := make(map[string]Row, len(keys))
+	for part := range slices.Chunk(keys, maxKeysAsked) {
+		f := filter{where: slices.Clone(within.where), args: slices.Clone(within.args)}
+		f.oneOf(key, part)
+		found, err := List(ctx, db, func(e *entry) []any { return append([]any{&e.key}, targets(&e.row)...) }, f.of(statement), f.args...)
 		if err != nil {
 			return nil, err
 		}
 		for i := range found {
-			rows[found[i].runID] = found[i].row
+			rows[found[i].key] = found[i].row
 		}
 	}
 	return rows, nil

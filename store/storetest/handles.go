@@ -103,6 +103,11 @@ var handleTests = map[string]func(*harness){
 			listed, err := h.store.Sessions(h.ctx, reads.SessionQuery{Limit: 10})
 			require.NoError(h, err)
 			require.Equal(h, label, listed[1].View().Label)
+			names, err := h.store.SessionNames(h.ctx, []string{"s", "other"})
+			require.NoError(h, err)
+			named, other := names["s"], names["other"]
+			require.Equal(h, label, named.View().Label)
+			require.Nil(h, other.View())
 			head, err := h.store.SessionHead(h.ctx, "s")
 			require.NoError(h, err)
 			require.Equal(h, "shop", model.AboutOf(head.About).Origin.Project)

@@ -163,6 +163,18 @@ var scopeTests = map[string]func(*harness){
 				return inScope(scope, row.SessionID, row.AgentID, made, holds)
 			})
 		}
+		for i := range scopes {
+			scope, known := scopes[i], slices.Sorted(maps.Keys(agentOf))
+			names, err := h.store.Within(scope).SessionNames(h.ctx, append(known, "nobody", known[0]))
+			require.NoError(h, err)
+			want := map[string]model.SessionName{}
+			for _, sessionID := range known {
+				if inScope(&scope, sessionID, agentOf[sessionID], makerOf[sessionID]) {
+					want[sessionID] = model.SessionName{AgentID: agentOf[sessionID]}
+				}
+			}
+			require.Equal(h, want, names, "%+v", scope)
+		}
 		read, err := h.store.Owners(h.ctx, append(slices.Collect(maps.Keys(owners)), "nobody"))
 		require.NoError(h, err)
 		require.Equal(h, owners, read)

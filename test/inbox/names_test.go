@@ -47,6 +47,7 @@ func (f *flows) names(t *testing.T) {
 		return strings.Contains(p.shown(), "coder") && strings.Contains(p.shown(), "w-1") && strings.Contains(p.shown(), "Nightly build")
 	})
 	require.Empty(t, whole())
+	require.Empty(t, p.read(`performance.getEntriesByType("resource").map(one => new URL(one.name).pathname).filter(path => path.startsWith("/v1/sessions/")).join()`), "leases name their sessions")
 	f.shoot(t, p, "workers")
 	p.load("/effects")
 	p.until("effects", func() bool {

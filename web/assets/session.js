@@ -8,7 +8,7 @@ import { describe } from "./kinds.js";
 import { conversation, readEvents } from "./conversation.js";
 import { encode, pretty, read, textOf } from "./exact.js";
 import { nameOfAgent, shortID } from "./groups.js";
-import { ID, nameOfSession, runAddress, SessionName, sessionAddress, useSessions } from "./ids.js";
+import { ID, nameOfSession, ReadSessionName, runAddress, sessionAddress } from "./ids.js";
 import { isMine, nowMs, promptOf } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
@@ -100,10 +100,10 @@ export function Session({ id }) {
   const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
   const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
   const [detailed, detail] = useState(false);
-  const parent = data?.parent_session_id, names = useSessions(parent ? [parent] : []);
+  const parent = data?.parent_session_id;
   const list = runs.data ?? [], current = data?.active_run?.run_id ?? data?.queued_run_ids[0], shown = current ? list.find(run => run.run_id === current) : list.at(-1);
   return html`<h1>${marked(nameOfSession(id, data))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· <span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span></span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>· below <${SessionName} id=${parent} about=${names.get(parent)} /></span>`}
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· <span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span></span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>· below <${ReadSessionName} id=${parent} /></span>`}
       ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
     ${shown ? html`<${Task} text=${shown.request?.text_preview} />` : current && runs.data && html`<${TaskOf} key=${current} id=${current} />`}
     <${Waiting} id=${id} />
@@ -138,11 +138,10 @@ const titleOfWaiting = one => one.tool_name ? describe(one).title : one.question
 
 export function Run({ id }) {
   const { data, error, reload } = useRead(path("runs", id), 5000);
-  const sessions = useSessions(data ? [data.session_id] : []), about = sessions.get(data?.session_id);
   const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
   const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : "");
   return html`<h1>Run of ${marked(data ? nameOfAgent(data.agent_id) : shortID(id))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${SessionName} id=${data.session_id} about=${about} /></span><time title=${moment(data.submitted_at_ms, nowMs())}>· ${asked}</time></p>
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${ReadSessionName} id=${data.session_id} /></span><time title=${moment(data.submitted_at_ms, nowMs())}>· ${asked}</time></p>
     <${Facts} facts=${[["Waiting for", waiting], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease && marked(data.lease.worker_id)], ["Error", data.error && marked(data.error)],
       ["Run", html`<${ID} id=${id} />`], ["Session", html`<${ID} id=${data.session_id} to=${sessionAddress(data.session_id)} />`]]} />
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}

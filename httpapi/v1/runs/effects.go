@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -35,6 +36,41 @@ func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
 	}
 }
 
+// namedEffects shows effects with the names of their sessions, as far as the caller can read those.
+type namedEffects struct {
+	reader reads.Reader
+	names  map[string]model.SessionName
+	view   func(*model.Effect) api.EffectView
+}
+
+// read returns the effects that a query selects, and remembers the names of their sessions.
+func (n *namedEffects) read(ctx context.Context, q reads.EffectQuery) ([]model.Effect, error) {
+	found, err := n.reader.Effects(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return found, n.name(ctx, found...)
+}
+
+func (n *namedEffects) name(ctx context.Context, effects ...model.Effect) (err error) {
+	ids := make([]string, 0, 2*len(effects))
+	for i := range effects {
+		ids = append(ids, effects[i].SessionID, effects[i].TargetSessionID)
+	}
+	n.names, err = n.reader.SessionNames(ctx, ids)
+	return err
+}
+
+func (n *namedEffects) show(effect *model.Effect) api.EffectView {
+	view, from := n.view(effect), n.names[effect.SessionID]
+	view.AgentID, view.Session = from.AgentID, from.View()
+	if effect.TargetSessionID != effect.SessionID {
+		to := n.names[effect.TargetSessionID]
+		view.TargetAgentID, view.TargetSession = to.AgentID, to.View()
+	}
+	return view
+}
+
 // listEffects lists effects: the follow-up work of decisions.
 func (h *handlers) listEffects(w http.ResponseWriter, r *http.Request) error {
 	p, err := paging.Of(r, effectList)
@@ -54,8 +90,10 @@ func (h *handlers) listEffects(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	reader := h.Store.Reader(r.Context())
+	named := namedEffects{reader: reader, view: effectViewFor(auth.From(r.Context()))}
 	return paging.Serve(w, r, &p, q, paging.Source[reads.EffectQuery, model.Effect, api.EffectView]{
-		FilterIDs: []string{q.SessionID, q.WebhookID}, Rows: h.Store.Reader(r.Context()).Effects, Count: h.Store.Reader(r.Context()).CountEffects, View: effectViewFor(auth.From(r.Context())),
+		FilterIDs: []string{q.SessionID, q.WebhookID}, Rows: named.read, Count: reader.CountEffects, View: named.show,
 		Keys: func(row *model.Effect) []string {
 			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
 		},
@@ -78,5 +116,9 @@ func (h *handlers) retryEffect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, reply.Effect.View())
+	named := namedEffects{reader: h.Store.Reader(r.Context()), view: (*model.Effect).View}
+	if err := named.name(r.Context(), *reply.Effect); err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, named.show(reply.Effect))
 }

@@ -100,17 +100,26 @@ func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	ids := make([]string, len(leased))
+	for i := range leased {
+		ids[i] = leased[i].SessionID
+	}
+	names, err := h.Store.Reader(r.Context()).SessionNames(r.Context(), ids)
+	if err != nil {
+		return err
+	}
 	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: len(leased) > api.MaxLeasesShown}
 	for i := range leased[:min(len(leased), api.MaxLeasesShown)] {
 		run := &leased[i]
+		name := names[run.SessionID]
 		last := len(view.Workers) - 1
 		if last < 0 || view.Workers[last].WorkerID != run.WorkerID {
 			view.Workers = append(view.Workers, api.WorkerView{WorkerID: run.WorkerID})
 			last++
 		}
 		view.Workers[last].Leases = append(view.Workers[last].Leases, api.HeldLease{
-			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Status: run.Status, Attempt: run.Attempt, HolderPrincipal: run.HolderPrincipal,
-			StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
+			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Session: name.View(), Status: run.Status, Attempt: run.Attempt,
+			HolderPrincipal: run.HolderPrincipal, StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
 		})
 	}
 	return wire.Respond(w, r, http.StatusOK, view)

@@ -494,6 +494,8 @@ export interface components {
         EffectState: "pending" | "done" | "failed";
         /** @description Something that a decision in one session owes to another. */
         EffectView: {
+            /** @description The agent of the session. Absent if you cannot read the session. */
+            agent_id?: components["schemas"]["ID"];
             attempts: number;
             created_at_ms: components["schemas"]["TimeMs"];
             /** @description When the next attempt is due; absent if the effect is not pending. */
@@ -510,9 +512,15 @@ export interface components {
             last_error?: string;
             /** @description The run of the decision. */
             run_id: components["schemas"]["ID"];
+            /** @description Absent if the session has no name or you cannot read it. */
+            session?: components["schemas"]["SessionAbout"];
             /** @description The session of the decision. */
             session_id: components["schemas"]["ID"];
             state: components["schemas"]["EffectState"];
+            /** @description The agent of the target, if that is another session that you can read. */
+            target_agent_id?: components["schemas"]["ID"];
+            /** @description As `session`, of a target that is another session. */
+            target_session?: components["schemas"]["SessionAbout"];
             /** @description The session in which it takes place. */
             target_session_id: components["schemas"]["ID"];
             /** @description The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a person; absent when it posts nowhere. */
@@ -703,6 +711,8 @@ export interface components {
             /** @description Whose credential the run was claimed with. */
             holder_principal?: string;
             run_id: components["schemas"]["ID"];
+            /** @description Absent if the session has no name or you cannot read it. */
+            session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
             /** @description When the run was claimed first. */
             started_at_ms?: components["schemas"]["TimeMs"];

@@ -496,6 +496,8 @@ class EffectPage(TypedDict):
 
 class EffectView(TypedDict):
     # Something that a decision in one session owes to another.
+    # The agent of the session. Absent if you cannot read the session.
+    agent_id: NotRequired[str]
     attempts: int
     created_at_ms: int
     # When the next attempt is due; absent if the effect is not pending.
@@ -513,9 +515,15 @@ class EffectView(TypedDict):
     last_error: NotRequired[str]
     # The run of the decision.
     run_id: str
+    # Absent if the session has no name or you cannot read it.
+    session: NotRequired[SessionAbout]
     # The session of the decision.
     session_id: str
     state: Literal['pending', 'done', 'failed']
+    # The agent of the target, if that is another session that you can read.
+    target_agent_id: NotRequired[str]
+    # As `session`, of a target that is another session.
+    target_session: NotRequired[SessionAbout]
     # The session in which it takes place.
     target_session_id: str
     # The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a
@@ -693,6 +701,8 @@ class HeldLease(TypedDict):
     # Whose credential the run was claimed with.
     holder_principal: NotRequired[str]
     run_id: str
+    # Absent if the session has no name or you cannot read it.
+    session: NotRequired[SessionAbout]
     session_id: str
     # When the run was claimed first.
     started_at_ms: NotRequired[int]
