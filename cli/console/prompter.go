@@ -93,16 +93,46 @@ func (i *input) isWanted() bool {
 	}
 }
 
-// Answers asks each question of a request, or for its value, and returns the resolution
-// with the answers. It asks again after an invalid answer. Errors: [ErrNoMoreInput];
-// errors from reading stdin; the cause of a context of [Prompter.Within].
+// Answers shows the questions of a request and asks for the answers, or for its value, as [Prompter.Ask] does.
 func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
+	if len(request.Questions) < 2 {
+		p.Show(request)
+		return p.Ask(request, resolution)
+	}
+	for i := range request.Questions {
+		p.show(&request.Questions[i])
+		answer, err := p.question(&request.Questions[i])
+		if err != nil {
+			return resolution, err
+		}
+		resolution.Answers = append(resolution.Answers, answer)
+	}
+	return resolution, nil
+}
+
+// Show prints the questions of a request with their options, or what its value must be.
+func (p *Prompter) Show(request *api.UserQuestionRequest) {
+	for i := range request.Questions {
+		p.show(&request.Questions[i])
+	}
+	if len(request.Questions) == 0 {
+		p.tell("\n" + prompt.QuestionText(request) + "\nthe value must fit: " + prompt.Indented(request.ResponseSchema))
+	}
+}
+
+// Ask asks each question that [Prompter.Show] printed, or for the value, and returns the resolution with the answers. It
+// asks again after an invalid answer. Errors: [ErrNoMoreInput]; errors from reading stdin; the cause of a context of
+// [Prompter.Within].
+func (p *Prompter) Ask(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
 	if len(request.Questions) == 0 {
 		value, err := p.value(request)
 		resolution.Value = value
 		return resolution, err
 	}
 	for i := range request.Questions {
+		if len(request.Questions) > 1 {
+			p.tell("[" + request.Questions[i].Header + "]")
+		}
 		answer, err := p.question(&request.Questions[i])
 		if err != nil {
 			return resolution, err
@@ -196,8 +226,8 @@ func (p *Prompter) ask(sensitive bool) func(prompt string) (string, error) {
 
 func (p *Prompter) tell(text string) { fmt.Fprintln(p.to, Printable(text, true)) }
 
-func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer, error) {
-	answer := api.UserQuestionAnswer{QuestionID: question.ID}
+// show prints a question with its options, numbered.
+func (p *Prompter) show(question *api.UserQuestion) {
 	p.tell("\n[" + question.Header + "]\n" + question.Question)
 	for i, option := range question.Options {
 		line := fmt.Sprintf("  %d) %s", i+1, option.Label)
@@ -209,6 +239,10 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 		}
 		p.tell(line)
 	}
+}
+
+func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer, error) {
+	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	if len(question.Options) == 0 {
 		return answer, p.text(&answer, p.ask(question.Sensitive))
 	}
@@ -320,7 +354,6 @@ const maxLabelItems = 32
 
 // value asks for a value of a schema. The service validates it.
 func (p *Prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {
-	p.tell("\n" + prompt.QuestionText(request) + "\nthe value must fit: " + prompt.Indented(request.ResponseSchema))
 	for {
 		line, err := p.ask(request.Sensitive)("value as JSON: ")
 		if err != nil {

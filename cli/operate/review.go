@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
@@ -247,9 +249,14 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		return false, err
 	}
 	fields := []console.Field{{"agent", console.NameOfID(item.AgentID)}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}}
-	if err := r.terminal.Describe(append(fields, console.FieldsOf(prompt.ForDeciding(prompt.OfQuestion(request)), now)...)); err != nil {
+	// The prompter shows the questions, numbered, once.
+	rows := slices.DeleteFunc(prompt.ForDeciding(prompt.OfQuestion(request)), func(row prompt.Row) bool {
+		return row.Kind == prompt.Body && (row.Label != "payload" || onlyQuestion(request.Payload))
+	})
+	if err := r.terminal.Describe(append(fields, console.FieldsOf(rows, now)...)); err != nil {
 		return false, err
 	}
+	r.prompter.Show(request)
 	for {
 		word, err := r.prompter.Aimed(count + "[a]nswer [d]ecline [s]kip [q]uit [?] ")
 		if err != nil {
@@ -258,7 +265,7 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		resolution, words := api.UserQuestionResolution{RequestID: request.ID}, "answered"
 		switch strings.ToLower(word) {
 		case "a", "answer":
-			if resolution, err = r.prompter.Answers(request, resolution); err != nil {
+			if resolution, err = r.prompter.Ask(request, resolution); err != nil {
 				return false, console.Usage("%w", err)
 			}
 		case "d", "decline":
@@ -284,4 +291,14 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		}
 		return r.sent(err, words+": "+nameOf(prompt.QuestionText(request)))
 	}
+}
+
+// onlyQuestion reports whether a payload has nothing but the question.
+func onlyQuestion(payload api.JSON) bool {
+	var members map[string]api.JSON
+	if json.Unmarshal(payload, &members) != nil {
+		return false
+	}
+	delete(members, "question")
+	return len(members) == 0
 }
