@@ -13,7 +13,7 @@ import (
 )
 
 // outOfPlace names what is wider than the window, and the buttons of the bar that are cut off, under another
-// one, and what is too small for a thumb on a phone. Key caps are shown as for a mouse.
+// one, or that move, and what is too small for a thumb on a phone. Key caps are shown as for a mouse.
 const outOfPlace = `(() => {
 	if (!document.adoptedStyleSheets.length) {
 		const sheet = new CSSStyleSheet();
@@ -26,6 +26,13 @@ const outOfPlace = `(() => {
 	for (const [name, box, one] of buttons) {
 		if (box.right > width || one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) wrong.push(name + " is cut off");
 		for (const [other, its] of buttons) if (other > name && box.left < its.right + 4 && its.left < box.right + 4 && box.top < its.bottom && its.top < box.bottom) wrong.push(name + " is at " + other);
+	}
+	const read = document.querySelector(".bar .read"), others = () => [...document.querySelectorAll(".bar .line > button:not(.read, .allow)")].map(one => JSON.stringify(one.getBoundingClientRect())).join();
+	if (read) {
+		const before = others(), words = read.firstChild.data;
+		[read.className, read.firstChild.data] = ["allow", "Allow"];
+		if (others() !== before) wrong.push("the bar moves when it may be allowed");
+		[read.className, read.firstChild.data] = ["read", words];
 	}
 	if (width < 700) for (const one of document.querySelectorAll("#detail :is(button, a, input)")) {
 		const box = one.getBoundingClientRect();

@@ -196,10 +196,10 @@ func (p *pushing) arrives(caller *client.Client) {
 		return "";
 	})()`)
 	suspension := one(approval("tell", `{"n":1}`))
-	run, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "told", AgentID: "coder", Input: 1, Suspend: &suspension})
+	run, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "0b54e4c2-7d6e-4f6b-9a51-1f2f3c4d5e70", AgentID: "coder", Input: 1, Suspend: &suspension})
 	require.NoError(p.t, err)
 	handle := run.PendingApprovals[0].Handle
-	want := shown{Title: "holdpoint", Body: "tell in told", Tag: handle}
+	want := shown{Title: "holdpoint", Body: "tell in …3c4d5e70", Tag: handle}
 	want.Data.Path = "/?prompt=" + handle
 	p.until("a notification that opens the request", func() bool {
 		var told []shown

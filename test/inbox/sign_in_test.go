@@ -44,7 +44,7 @@ func (f *flows) signIn(t *testing.T) {
 	require.NotContains(t, p.shown(), "deploy")
 	alone := openPage(t, f.browser, service.URL(), "/login")
 	alone.find("heading", "Sign in")
-	f.wellSet(t, alone, "sign-in", "light")
+	f.wellSet(t, alone, "sign-in")
 	p.find("textbox", "Token").write(strings.Replace(mara.Secret, "holdpoint_", "holdpoint-", 1))
 	p.find("button", "Sign in").click()
 	p.until("why not", func() bool { return strings.Contains(p.shown(), "the token does not work") })

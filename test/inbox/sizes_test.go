@@ -31,6 +31,7 @@ const badlySet = `(() => {
 		for (let around = one; around && getComputedStyle(around).textOverflow !== "ellipsis" && !/auto|scroll/.test(getComputedStyle(around).overflowX); around = around.parentElement)
 			if ((around === document.body ? width : around !== one && getComputedStyle(around).overflowX === "hidden" ? around.getBoundingClientRect().right : Infinity) < right - 1) { wrong.push("beyond the edge: " + name(one)); break; }
 	}
+	if (width < 700 || width > 1200) for (const one of document.querySelectorAll(".scroll")) if (one.scrollWidth > one.clientWidth + 1) wrong.push("scrolls sideways: " + name(one));
 	for (const one of document.querySelectorAll(":is(main, header) :is(a, button, input, select)")) {
 		const box = one.getBoundingClientRect(), x = box.left + box.width / 2, y = box.top + box.height / 2;
 		if (!shown(one) || x < 0 || y < 0 || x > width || y > innerHeight) continue;
@@ -40,15 +41,15 @@ const badlySet = `(() => {
 	return wrong.join("\n");
 })()`
 
-// wellSet looks at the page at many widths: nothing is cut off, small, or wider than the window.
-func (f *flows) wellSet(t *testing.T, p *page, name, theme string) {
+// wellSet looks at the page at many widths, in both themes: nothing is cut off, small, or wider than the window.
+func (f *flows) wellSet(t *testing.T, p *page, name string) {
 	t.Helper()
 	widths := []int64{320, 768, 2560}
 	if storetest.Thorough {
 		widths = []int64{320, 360, 390, 512, 640, 720, 768, 1024, 1280, 1440, 2560} // some are others at 200 %
 	}
-	for _, width := range widths {
-		p.in(theme, width, max(width*10/16, 640))
+	for i, width := range widths {
+		p.in([]string{"light", "dark"}[i%2], width, max(width*10/16, 640))
 		p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
 		p.frame()
 		require.Empty(t, p.eval(badlySet), "%s at %d pixels", p.read("location.href"), width)
@@ -88,7 +89,7 @@ func (f *flows) sizes(t *testing.T) {
 	past42 := past.PendingApprovals[0].Handle
 	for i, address := range []string{
 		"/", "/?prompt=" + open.PendingApprovals[0].Handle, "/?prompt=" + asked.PendingQuestions[0].Handle, "/history", "/history?prompt=" + past42,
-		"/rules", "/workers", "/effects", "/settings", "/nonsense", "/runs/" + open.RunID, "/sessions/sizes-past", "/sessions/sizes-open", "/docs",
+		"/rules", "/effects", "/settings", "/nonsense", "/runs/" + open.RunID, "/sessions/sizes-past", "/sessions/sizes-open", "/docs",
 	} {
 		p.load(address)
 		p.until(address, func() bool {
@@ -99,7 +100,7 @@ func (f *flows) sizes(t *testing.T) {
 				return strings.HasSuffix(p.read(`document.querySelector(".long-reason")?.textContent ?? ""`), far)
 			})
 		}
-		f.wellSet(t, p, fmt.Sprint(i), []string{"light", "dark"}[i%2])
+		f.wellSet(t, p, fmt.Sprint(i))
 	}
 	for _, run := range []string{past.RunID, open.RunID, asked.RunID} {
 		_, err := f.client.CancelRun(t.Context(), run, "")

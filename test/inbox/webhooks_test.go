@@ -79,7 +79,7 @@ func (f *flows) webhooks(t *testing.T) {
 	})
 	p.load("/webhooks") // without the open menu
 	p.until("it is shown again", func() bool { return strings.Contains(p.shown(), "1 given up") })
-	f.wellSet(t, p, "webhooks", "light")
+	f.wellSet(t, p, "webhooks")
 	status.Store(http.StatusOK)
 	p.find("button", "Enable").click()
 	p.until("it is enabled", func() bool { return !strings.Contains(p.shown(), "its endpoint answered") })
@@ -97,7 +97,7 @@ func (f *flows) webhooks(t *testing.T) {
 
 	p.load("/settings")
 	p.until("the tokens", func() bool { return strings.Contains(p.shown(), "root") })
-	f.wellSet(t, p, "tokens", "dark")
+	f.wellSet(t, p, "tokens")
 	operator, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: "mara", Role: api.RoleOperator})
 	require.NoError(t, err)
 	p = openPage(t, f.browser, service.URL(), "/")

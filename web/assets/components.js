@@ -46,9 +46,15 @@ export function Copy({ text, children, label = "Copy", quiet = true }) {
 
 export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
 
+// headed puts the head of its column into each cell: on a narrow page a row is a list of them.
+function headed(row, heads) {
+  [row.props.children].flat(Infinity).filter(Boolean).forEach((cell, i) => { if (cell.type === "td" && i > 0 && heads[i]) cell.props["data-head"] = heads[i]; });
+  return row;
+}
+
 export function Table({ label, heads, rows, empty }) {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows.map(row => headed(row, heads))}</tbody></table></div>`;
 }
 
 export function Confirm({ label, question, does }) {

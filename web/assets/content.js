@@ -5,11 +5,11 @@ import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
 import { depthOf, highlighted, toLevel } from "./json.js";
-import { contentWords, describe, environment, scalarText, signs, titleOf } from "./kinds.js";
+import { contentWords, describe, environment, scalarText, separators, signs, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
 
-// separators begin another command on the same line. The first word after one is marked as well.
-const separators = /(\|\|?|&&?|;|\n)/, nextWord = /^(\s*)(\S+)/;
+const nextWord = /^(\s*)(\S+)/;
+// The first word after a separator is marked as well.
 const commandText = command => command.split(separators).map((piece, i) => {
   if (i % 2) return piece === "\n" ? piece : html`<b class="then">${piece}</b>`;
   const next = i > 0 && nextWord.exec(piece);

@@ -47,6 +47,10 @@ function command(node) {
   }
 }
 
+// separators begin another command on the same line. The "&" of ">&" and the "|" of ">|" belong to a redirection, unless
+// the sign before them is an escaped character.
+export const separators = /((?<!(?<!\\)>)\|\|?|(?<!(?<!\\)[<>])&&?|;|\n)/;
+
 // environment returns what a command's members say about its environment, as a shell takes it, and undefined for other values.
 export function environment(node) {
   if (node?.kind !== "object" || !node.members.every(([, one]) => one.kind === "string")) return;
@@ -113,9 +117,13 @@ function message(node) {
 const mostFields = 12;
 const flat = node => node.kind === "object" && node.members.length > 0 && node.members.length <= mostFields && node.members.every(([, one]) => scalar(one));
 
-function money(node) {
-  const amount = node.members.find(([name, one]) => /^amount/i.test(name) && scalar(one)), currency = textOf(node, "currency");
-  if (amount && currency && flat(node)) return { kind: "money", amount: `${scalarText(amount[1])} ${currency}`, fields: node.members, rest: { kind: "object", members: [] } };
+// money is an amount with its currency, by the members' names or by their titles in the schema.
+function money(node, request) {
+  const called = (word, [name, one]) => scalar(one) && (word.test(name) || word.test(titleOf(request, name)));
+  const amount = node.members.find(one => called(/^amount/i, one)), currency = node.members.find(one => one !== amount && one[1].kind === "string" && called(/^currency$/i, one));
+  if (amount && currency && flat(node)) return {
+    kind: "money", amount: `${scalarText(amount[1])} ${currency[1].value}`, fields: node.members, others: node.members.filter(one => one !== amount && one !== currency), rest: { kind: "object", members: [] },
+  };
 }
 
 const byShape = [command, edit, patch, write, link, message, money];
@@ -137,7 +145,7 @@ export function describe(request) {
   const said = ["description", "reason"].filter(name => textOf(node, name) !== undefined).map(name => textOf(node, name));
   const about = without(node, ...["description", "reason"].filter(name => textOf(node, name) !== undefined));
   for (const shape of byShape) {
-    const found = shape(about);
+    const found = shape(about, request);
     if (found) return { title: use, said, folder: folderOf(found), ...found };
   }
   if (flat(about)) return { kind: "flat", title: use, said, fields: about.members, rest: { kind: "object", members: [] } };
@@ -204,7 +212,7 @@ export function rowOf(request, about) {
     case "write": return { icon: "write", what: lastParts(about.path), hint: `${count(about.content)} ${count(about.content) === 1 ? "line" : "lines"}` };
     case "url": return { icon: "url", strong: about.host, what: about.after };
     case "message": return { icon: "message", strong: about.to, what: oneLine(about.subject ?? about.body) };
-    case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.fields.filter(([name]) => !/^(?:amount|currency)/i.test(name)).slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };
+    case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.others.slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };
     case "flat": return { icon: "tool", strong: request.tool_name, what: oneLine(about.fields.slice(0, 2).map(([, one]) => scalarText(one)).join(", ")) };
   }
   return { icon: "tool", strong: request.tool_name, what: oneLine(about.text ?? (about.rest ? summary(about.rest) : "")) };

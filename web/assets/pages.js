@@ -24,15 +24,15 @@ export function Rules() {
   })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }
 
-// SessionCell names a session and, below, what identifies it.
-const SessionCell = ({ id, about }) => html`<td><${SessionName} id=${id} about=${about} /><${SmallID} id=${id} of="Session" /></td>`;
+// sessionCell names a session and, below, what identifies it.
+const sessionCell = (id, about) => html`<td><${SessionName} id=${id} about=${about} /><${SmallID} id=${id} of="Session" /></td>`;
 const ago = (ms, now) => html`<td title=${moment(ms, now)}>${roughly(now - ms)} ago</td>`;
 
 export function Workers() {
   const { data, error } = useRead("/v1/workers", 3000);
   const leases = data?.workers.flatMap(worker => worker.leases.map(lease => ({ ...lease, worker: worker.worker_id }))) ?? [];
   return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Agent", "Session", "Status", "Started", "Last heartbeat", "Lease expires in", "Worker"]} empty="No active workers." rows=${leases.map(lease => html`<tr key=${lease.run_id}>
-    <td><a href=${runAddress(lease.run_id)}>${marked(nameOfAgent(lease.agent_id))}</a><${SmallID} id=${lease.run_id} of="Run" /></td><${SessionCell} id=${lease.session_id} about=${{ ...lease.session, agent_id: lease.agent_id }} /><td>${lease.status.replaceAll("_", " ")}</td>
+    <td><a href=${runAddress(lease.run_id)}>${marked(nameOfAgent(lease.agent_id))}</a><${SmallID} id=${lease.run_id} of="Run" /></td>${sessionCell(lease.session_id, { ...lease.session, agent_id: lease.agent_id })}<td>${lease.status.replaceAll("_", " ")}</td>
     ${lease.started_at_ms ? ago(lease.started_at_ms, data.now_ms) : html`<td></td>`}${ago(lease.updated_at_ms, data.now_ms)}<td>${span(lease.expires_at_ms - data.now_ms)}</td><td>${nameOfAgent(lease.worker) === lease.worker ? marked(lease.worker) : html`<${ID} id=${lease.worker} />`}</td></tr>`)} />`}`;
 }
 
@@ -44,7 +44,7 @@ export function Effects() {
   return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value, cursor: "" })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
     <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "Created", "From", "To", "Attempts", ""]} empty="No pending deliveries." rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
     <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}<${SmallID} id=${effect.run_id} to=${runAddress(effect.run_id)} of="Run" /></td><td>${effect.state}</td>${ago(effect.created_at_ms, nowMs())}
-    <${SessionCell} id=${effect.session_id} about=${{ ...effect.session, agent_id: effect.agent_id }} />${effect.target_session_id === effect.session_id ? html`<td class="quiet">the same session</td>` : html`<${SessionCell} id=${effect.target_session_id} about=${{ ...effect.target_session, agent_id: effect.target_agent_id }} />`}<td>${effect.attempts}</td>
+    ${sessionCell(effect.session_id, { ...effect.session, agent_id: effect.agent_id })}${effect.target_session_id === effect.session_id ? html`<td class="quiet">the same session</td>` : sessionCell(effect.target_session_id, { ...effect.target_session, agent_id: effect.target_agent_id })}<td>${effect.attempts}</td>
     <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />
     ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }

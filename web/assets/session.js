@@ -141,7 +141,7 @@ export function Run({ id }) {
   const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
   const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : "");
   return html`<h1>Run of ${marked(data ? nameOfAgent(data.agent_id) : shortID(id))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${ReadSessionName} id=${data.session_id} /></span><time title=${moment(data.submitted_at_ms, nowMs())}>· ${asked}</time></p>
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${ReadSessionName} id=${data.session_id} /></span><time title=${moment(data.submitted_at_ms, nowMs())}>${asked}</time></p>
     <${Facts} facts=${[["Waiting for", waiting], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease && marked(data.lease.worker_id)], ["Error", data.error && marked(data.error)],
       ["Run", html`<${ID} id=${id} />`], ["Session", html`<${ID} id=${data.session_id} to=${sessionAddress(data.session_id)} />`]]} />
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}

@@ -3,6 +3,7 @@
 import { settings } from "./api.js";
 import { plain } from "./marks.js";
 import { showNotification } from "./push.js";
+import { sessionName } from "./same_call.js";
 
 const tones = { approval: 440, question: 660 }; // in Hz
 
@@ -17,7 +18,7 @@ function beep(kind) {
 
 async function notify(one) {
   if (settings.get("notifications") !== "on" || globalThis.Notification?.permission !== "granted") return;
-  await showNotification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${one.label ?? one.session}`), tag: one.handle, data: { id: "", path: "/?prompt=" + encodeURIComponent(one.handle) } });
+  await showNotification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${sessionName(one)}`), tag: one.handle, data: { id: "", path: "/?prompt=" + encodeURIComponent(one.handle) } });
 }
 
 // tell never throws: a browser that has no sound or no notifications must not keep the list from its requests.

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const { Json } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
-const { contentWords, describe, environment, filesOf, rowOf, withoutFolder } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
+const { contentWords, describe, environment, filesOf, rowOf, separators, withoutFolder } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
 
 const request = (tool_name, input) => ({ tool_name, input: new Json(JSON.stringify(input)) });
 const about = (tool, input) => { const asked = request(tool, input), found = describe(asked); return { ...found, row: rowOf(asked, found) }; };
@@ -79,4 +79,17 @@ test("what is written has its language and its lines", () => {
 test("the actions of the service", () => {
   const examples = JSON.parse(readFileSync(new URL("../../../prompt/testdata/actions.json", import.meta.url)));
   for (const { input, action } of examples) assert.equal(about("x", input).title, action || "Use x", JSON.stringify(input));
+});
+
+test("money is known by the titles of its schema as well", () => {
+  const asked = { ...request("pay", { sum: 12, unit: "EUR", to_account: "DE1" }), input_schema: { properties: { sum: { title: "Amount" }, unit: { title: "Currency" } } } };
+  const { strong, what, hint } = rowOf(asked, describe(asked));
+  assert.deepEqual([strong, what, hint], ["pay", "DE1", "12 EUR"]);
+});
+
+test("a redirection does not begin another command", () => {
+  for (const [command, pieces] of [
+    ["make 2>&1", 1], ["echo no >&2", 1], ["read x <&3", 1], ["sort a >| b", 1],
+    ["make 2>&1 | tee log", 2], ["a >&2& b", 2], ["a \\>& rm b", 2], ["a &> b", 2], ["a && b || c; d", 4], ["a |& b", 3], ["a >&& b", 2], ["a\nb", 2],
+  ]) assert.equal(command.split(separators).filter((_, i) => i % 2 === 0).length, pieces, command);
 });
