@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // outOfPlace names what is wider than the window, and the buttons of the bar that are cut off, under another
@@ -69,8 +70,19 @@ func (f *flows) layout(t *testing.T) {
 	require.Equal(t, "true", p.eval(`String(document.body.innerText.includes("Danger"))`))
 	require.Empty(t, p.eval(outOfPlace), "compact")
 	p.eval(`(localStorage.removeItem("holdpoint.compact"), "")`)
-	for _, run := range []string{long.RunID, short.RunID, question.RunID} {
-		_, err := f.client.CancelRun(t.Context(), run, "")
+	// The outcome takes the place of the buttons in the same height.
+	const bar = `JSON.stringify(document.querySelector(".bar").getBoundingClientRect())`
+	for handle, run := range map[string]*client.CreatedRun{short.PendingApprovals[0].Handle: short, question.PendingQuestions[0].Handle: question} {
+		p.in("light", 390, 800)
+		p.load("/?prompt=" + handle)
+		p.until("it is open", func() bool { return p.read(`document.querySelector(".bar button")?.textContent ?? ""`) != "" })
+		p.until("laid out", func() bool { return p.read("String(innerWidth)") == "390" })
+		before := p.eval(bar)
+		_, err := f.client.CancelRun(t.Context(), run.RunID, "")
 		require.NoError(t, err)
+		p.until("the outcome", func() bool { return p.read(`document.querySelector(".bar .outcome")?.textContent ?? ""`) != "" })
+		require.Equal(t, before, p.eval(bar))
 	}
+	_, err := f.client.CancelRun(t.Context(), long.RunID, "")
+	require.NoError(t, err)
 }
