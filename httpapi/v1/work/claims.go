@@ -100,6 +100,8 @@ func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	more := len(leased) > api.MaxLeasesShown
+	leased = leased[:min(len(leased), api.MaxLeasesShown)]
 	ids := make([]string, len(leased))
 	for i := range leased {
 		ids[i] = leased[i].SessionID
@@ -108,8 +110,8 @@ func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: len(leased) > api.MaxLeasesShown}
-	for i := range leased[:min(len(leased), api.MaxLeasesShown)] {
+	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: more}
+	for i := range leased {
 		run := &leased[i]
 		name := names[run.SessionID]
 		last := len(view.Workers) - 1
