@@ -136,7 +136,7 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 		err = c.waiting(ctx, facts, actor, left)
 	case run.Leased(nowMs) || run.ClaimableAtMs > nowMs:
 	case run.ClaimableAtMs != 0:
-		facts.OtherReplicas = c.Workers != nil && c.Workers.AloneMs() == 0
+		facts.OtherReplicas = c.Workers != nil && c.Workers.OthersServe()
 		facts.WorkersWaiting = int64(c.Waiting(&reads.Claimable{
 			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: run.ClaimableAtMs,
 			Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,

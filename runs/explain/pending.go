@@ -95,8 +95,8 @@ func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (ma
 	if c.Workers == nil || c.Silence == nil {
 		return nil, nil
 	}
-	aloneMs := c.Workers.AloneMs()
-	if aloneMs < SilentMs {
+	knownMs := c.Workers.KnownMs()
+	if knownMs < SilentMs {
 		return nil, nil // a worker may ask another replica
 	}
 	byAgent, named := map[string]int64{}, map[string]bool{}
@@ -123,7 +123,7 @@ func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (ma
 		row := &rows[i]
 		holding, read := holdings[row.Request.RunID]
 		if read && mayLackWorker(row) && byAgent[row.AgentID] >= SilentMs && awaitsClaim(holding, named[row.AgentID]) {
-			silentMs[row.Request.Handle] = min(byAgent[row.AgentID], aloneMs)
+			silentMs[row.Request.Handle] = min(byAgent[row.AgentID], knownMs)
 		}
 	}
 	if len(silentMs) == 0 {

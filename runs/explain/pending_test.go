@@ -16,8 +16,8 @@ import (
 
 // workers is a service where nobody has asked for runs for some time.
 type workers struct {
-	silentMs, aloneMs int64
-	named             bool
+	silentMs, knownMs int64
+	named, others     bool
 	holding           reads.Holding
 	leased            []model.Run
 	channels          []string
@@ -25,7 +25,9 @@ type workers struct {
 	reads int
 }
 
-func (w *workers) AloneMs() int64 { return w.aloneMs }
+func (w *workers) KnownMs() int64 { return w.knownMs }
+
+func (w *workers) OthersServe() bool { return w.others }
 
 func (w *workers) Holdings(_ context.Context, runIDs []string) (map[string]reads.Holding, error) {
 	w.reads++
@@ -66,7 +68,7 @@ func pending(handle string, change ...func(*model.PendingRequest)) model.Pending
 func TestNoWorker(t *testing.T) {
 	t.Parallel()
 	gone := func() *workers {
-		return &workers{silentMs: 12 * minute, aloneMs: math.MaxInt64, named: true, holding: reads.Holding{Claims: 1}}
+		return &workers{silentMs: 12 * minute, knownMs: math.MaxInt64, named: true, holding: reads.Holding{Claims: 1}}
 	}
 	w := gone()
 	require.Equal(t, []*api.PendingExplanation{
@@ -79,7 +81,7 @@ func TestNoWorker(t *testing.T) {
 	w.named, w.holding = false, reads.Holding{Claims: 1}
 	require.NotNil(t, w.explain(t, pending("a"))[0], "a worker claimed it, before this process began")
 	w = gone()
-	w.aloneMs = 3 * minute
+	w.knownMs = 3 * minute
 	require.EqualValues(t, now-3*minute, w.explain(t, pending("a"))[0].NoWorkerSinceMs, "before, another replica may have had the worker")
 
 	for name, c := range map[string]struct {
@@ -87,8 +89,8 @@ func TestNoWorker(t *testing.T) {
 		row    model.PendingRequest
 	}{
 		"a worker asked a moment ago":         {func(w *workers) { w.silentMs = explain.SilentMs - 1 }, pending("a")},
-		"another replica may have the worker": {func(w *workers) { w.aloneMs = 0 }, pending("a")},
-		"another replica was there just now":  {func(w *workers) { w.aloneMs = explain.SilentMs - 1 }, pending("a")},
+		"another replica may have the worker": {func(w *workers) { w.knownMs = 0 }, pending("a")},
+		"another replica was there just now":  {func(w *workers) { w.knownMs = explain.SilentMs - 1 }, pending("a")},
 		"its worker is attached":              {func(w *workers) { w.holding.Attached = true }, pending("a")},
 		"a worker of the agent is busy":       {func(w *workers) { w.leased = []model.Run{{AgentID: "other"}, {AgentID: "coder"}} }, pending("a")},
 		"more leases than are read":           {func(w *workers) { w.leased = make([]model.Run, api.MaxLeasesShown+1) }, pending("a")},
@@ -111,7 +113,7 @@ func TestNoWorker(t *testing.T) {
 // A healthy service reads nothing more for its lists.
 func TestNothingToSayReadsNothing(t *testing.T) {
 	t.Parallel()
-	w := &workers{silentMs: 1, aloneMs: math.MaxInt64}
+	w := &workers{silentMs: 1, knownMs: math.MaxInt64}
 	require.Equal(t, []*api.PendingExplanation{nil, nil}, w.explain(t, pending("a"), pending("b")))
 	require.Zero(t, w.reads)
 }
@@ -124,7 +126,7 @@ func TestPendingEscalation(t *testing.T) {
 			p.Request.EscalationState = api.JSON(state)
 		}
 	}
-	w := &workers{aloneMs: math.MaxInt64, channels: []string{"mail"}}
+	w := &workers{knownMs: math.MaxInt64, channels: []string{"mail"}}
 	waiting := fmt.Sprintf(`{"next_step":1,"next_at_ms":%d,"told":[{"who":"user:ada"},{"who":"user:local"}]}`, now+30*minute)
 	looking := func(p *model.PendingRequest) {
 		p.Request.Acknowledgement = api.JSON(fmt.Sprintf(`[{"by":"user:ben","state":"acknowledged","at_ms":1,"until_ms":%d}]`, now+45*minute))
@@ -142,7 +144,7 @@ func TestPendingEscalation(t *testing.T) {
 	w.channels = nil
 	require.Nil(t, w.explain(t, pending("a", steps(waiting)))[0], "a service that notifies nobody")
 
-	w = &workers{silentMs: 5 * minute, aloneMs: math.MaxInt64, named: true, channels: []string{"mail"}}
+	w = &workers{silentMs: 5 * minute, knownMs: math.MaxInt64, named: true, channels: []string{"mail"}}
 	require.Equal(t, `No worker has asked for runs of agent "coder" for 5 min. Messages to ada. Next: group finance and dan, in 30 min.`,
 		w.explain(t, pending("a", steps(waiting)))[0].Text)
 }

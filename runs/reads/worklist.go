@@ -29,9 +29,11 @@ type Presence interface {
 	// Holdings returns what is known of the workers of runs, keyed by run_id, of those that exist. The ids
 	// must be valid.
 	Holdings(ctx context.Context, runIDs []string) (map[string]Holding, error)
-	// AloneMs is how long this process has known that no other one serves the database; 0 if another
-	// one may.
-	AloneMs() int64
+	// KnownMs is how long this process has known of the claims of all workers of the database; 0 if it
+	// may not know of some.
+	KnownMs() int64
+	// OthersServe reports whether another process may serve the database.
+	OthersServe() bool
 }
 
 // Gauge counts pending work.

@@ -23,9 +23,9 @@ type audience struct {
 	pool *pgxpool.Pool
 
 	mu sync.Mutex
-	// nobody reports that no other replica listens. alone counts the regular checks since then.
+	// nobody reports that no other replica listens. known counts the regular checks since then.
 	nobody bool
-	alone  int64
+	known  int64
 	// pid is the server process of this replica's listener, 0 while it does not listen.
 	pid int32
 	// changes counts greetings and connections of the listener.
@@ -46,7 +46,7 @@ func (a *audience) absent() bool {
 func (a *audience) listening(pid int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pid, a.nobody, a.alone = pid, false, 0
+	a.pid, a.nobody, a.known = pid, false, 0
 	a.changes++
 }
 
@@ -54,7 +54,7 @@ func (a *audience) listening(pid int32) {
 func (a *audience) greeted() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nobody, a.alone = false, 0
+	a.nobody, a.known = false, 0
 	a.changes++
 }
 
@@ -80,21 +80,21 @@ func (a *audience) look(ctx context.Context, due bool) error {
 		a.nobody = !others
 		switch {
 		case others:
-			a.alone = 0
+			a.known = 0
 		case due:
-			a.alone++
+			a.known++
 		}
 	}
 	return nil
 }
 
-// absentMs returns for how long each regular check has found no other listener, by their interval; 0 if there
+// knownMs returns for how long each regular check has found no other listener, by their interval; 0 if there
 // may be one.
-func (a *audience) absentMs() int64 {
+func (a *audience) knownMs() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.nobody {
 		return 0
 	}
-	return a.alone * audienceEvery.Milliseconds()
+	return a.known * audienceEvery.Milliseconds()
 }

@@ -90,21 +90,21 @@ func TestAloneSince(t *testing.T) {
 	s := open(t, postgrestest.URL(t), Options{})
 	alone(t, s)
 	a := &audience{pool: s.reads, pid: s.notifier.audience.pid}
-	require.Zero(t, a.absentMs(), "it has not looked")
+	require.Zero(t, a.knownMs(), "it has not looked")
 	for n := range int64(3) {
 		require.NoError(t, a.look(t.Context(), true))
-		require.Equal(t, (n+1)*5_000, a.absentMs())
+		require.Equal(t, (n+1)*5_000, a.knownMs())
 	}
 	a.greeted()
-	require.Zero(t, a.absentMs())
+	require.Zero(t, a.knownMs())
 	require.NoError(t, a.look(t.Context(), false))
 	require.True(t, a.absent())
-	require.Zero(t, a.absentMs(), "the other one may have left a moment ago")
+	require.Zero(t, a.knownMs(), "the other one may have left a moment ago")
 	require.NoError(t, a.look(t.Context(), true))
-	require.EqualValues(t, 5_000, a.absentMs())
+	require.EqualValues(t, 5_000, a.knownMs())
 
 	s.notifier.audience.listening(0)
-	require.Zero(t, s.AloneMs(), "it cannot hear of others")
+	require.Zero(t, s.KnownMs(), "it cannot hear of others")
 }
 
 // A greeting during a check of the locks is not lost.

@@ -24,13 +24,16 @@ const (
 // poll.
 func (s *Store) Hears() bool { return s.listener != nil }
 
-// AloneMs implements reads.Presence. A replica that does not listen cannot know of others.
-func (s *Store) AloneMs() int64 {
+// KnownMs implements reads.Presence. A replica that does not listen cannot know of others.
+func (s *Store) KnownMs() int64 {
 	if s.listener == nil {
 		return 0
 	}
-	return s.notifier.audience.absentMs()
+	return s.notifier.audience.knownMs()
 }
+
+// OthersServe implements reads.Presence.
+func (s *Store) OthersServe() bool { return s.listener == nil || !s.notifier.audience.absent() }
 
 // listener receives the hints of other replicas on its own connection.
 type listener struct {

@@ -150,8 +150,11 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 // Hears reports that notices of all commits arrive: no other process commits.
 func (s *Store) Hears() bool { return true }
 
-// AloneMs implements reads.Presence: no other process has the database open.
-func (s *Store) AloneMs() int64 { return math.MaxInt64 }
+// KnownMs implements reads.Presence: no other process has the database open.
+func (s *Store) KnownMs() int64 { return math.MaxInt64 }
+
+// OthersServe implements reads.Presence.
+func (s *Store) OthersServe() bool { return false }
 
 // Pools returns how the connections of the lane and of reads are used. A database in memory has
 // one connection for both.
