@@ -249,47 +249,49 @@ func (n *notifier) close() {
 
 // payloadsOf packs notices into as few payloads as possible.
 func payloadsOf(replica string, notices []reads.Notice) []string {
-	overflow := hintsLost(replica)
-	if overflow == nil {
-		return nil
-	}
-	empty := len(overflow[0])
-	var payloads []string
-	current, size := message{Replica: replica}, empty
-	flush := func() {
-		if len(current.Hints) == 0 {
-			return
-		}
-		if text, err := json.Marshal(current); err == nil {
-			payloads = append(payloads, string(text))
-		}
-		current.Hints, size = nil, empty
-	}
-	for _, notice := range notices {
-		h := hint{
+	hints := make([]hint, len(notices))
+	for i := range notices {
+		notice, h := &notices[i], &hints[i]
+		*h = hint{
 			SessionID: notice.SessionID, Life: notice.Life, LastEventID: notice.LastEventID,
 			FirstEventID: notice.FirstEventID, Prompts: notice.Prompts,
 		}
 		for _, c := range notice.Claimable {
 			h.Claimable = append(h.Claimable, claimHint{RunID: c.RunID, AgentID: c.AgentID, AtMs: c.ClaimableAtMs, Principal: c.Principal, HolderPrincipal: c.HolderPrincipal})
 		}
-		text, err := json.Marshal(h)
-		// Room for the member's name and the commas.
-		const around = len(`,"hints":[],`)
-		if err != nil || empty+len(text)+around > maxPayload {
-			return overflow
-		}
-		if size+len(text)+around > maxPayload {
-			flush()
-		}
-		current.Hints = append(current.Hints, h)
-		size += len(text) + 1
 	}
-	flush()
-	if len(payloads) > maxPayloads {
-		return overflow
+	payloads, fit := packed(hints, func(hints []hint) message { return message{Replica: replica, Hints: hints} })
+	if !fit {
+		return hintsLost(replica)
 	}
 	return payloads
+}
+
+// packed puts items into as few messages as possible, none without items. They fit if there are few enough messages
+// and no item is too long for one.
+func packed[T any](items []T, messageOf func([]T) message) (payloads []string, fit bool) {
+	empty, err := json.Marshal(messageOf(nil))
+	if err != nil {
+		return nil, false
+	}
+	// Room for the member's name and the commas.
+	const around = len(`,"agents":[],`)
+	first, size := 0, len(empty)
+	for i := range items {
+		text, err := json.Marshal(&items[i])
+		if err != nil || len(empty)+len(text)+around > maxPayload {
+			return nil, false
+		}
+		if size+len(text)+around > maxPayload {
+			payloads = append(payloads, payloadOf(messageOf(items[first:i]))...)
+			first, size = i, len(empty)
+		}
+		size += len(text) + 1
+	}
+	if first < len(items) {
+		payloads = append(payloads, payloadOf(messageOf(items[first:]))...)
+	}
+	return payloads, len(payloads) <= maxPayloads
 }
 
 // hintsLost is the payload without hints.
