@@ -1,5 +1,7 @@
 package claims
 
+import "github.com/holdpoint/holdpoint/runs/reads"
+
 // maxAsked bounds the agents that are remembered.
 const maxAsked = 4096
 
@@ -41,9 +43,16 @@ func (a *asked) noteRun(agentID string, nowMs int64) {
 func (a *asked) of(agentID string, nowMs int64) askedAgent {
 	one, known := a.byAgent[agentID]
 	if !known && len(a.byAgent) >= maxAsked {
-		a.byAgent, a.sinceMs = map[string]askedAgent{}, nowMs
+		a.forget(nowMs)
 	}
 	return one
+}
+
+func (a *asked) forget(nowMs int64) { a.byAgent, a.sinceMs = map[string]askedAgent{}, nowMs }
+
+// lastMs is when an agent's runs may have been asked for last.
+func (a *asked) lastMs(agentID string) int64 {
+	return max(a.byAgent[agentID].atMs, a.byAgent[""].atMs, a.sinceMs)
 }
 
 func (d *Dispatcher) noteRun(agentID string) {
@@ -52,7 +61,7 @@ func (d *Dispatcher) noteRun(agentID string) {
 	d.asked.noteRun(agentID, d.options.NowMs())
 }
 
-// Silence is how long no worker has asked this process for the runs of an agent.
+// Silence is how long no worker has asked for the runs of an agent: this process, or another replica that says so.
 type Silence struct {
 	// Ms is at least so long; 0 while a claim is in progress or if silence says nothing about the agent.
 	Ms int64
@@ -64,14 +73,52 @@ type Silence struct {
 func (d *Dispatcher) SilenceOf(agentID string) Silence {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	own, all := d.asked.byAgent[agentID], d.asked.byAgent[""]
-	silence := Silence{Named: own.byName}
+	own, others := d.asked.byAgent[agentID], d.askedOthers.byAgent[agentID]
+	silence := Silence{Named: own.byName || others.byName}
 	asking := d.everyAgent != nil && d.everyAgent.claimers > 0
 	for _, shared := range d.byAgent[agentID] {
 		asking = asking || shared.claimers > 0
 	}
-	if !asking && !own.byRun {
-		silence.Ms = max(d.options.NowMs()-max(own.atMs, all.atMs, d.asked.sinceMs), 0)
+	if !asking && !own.byRun && !others.byRun {
+		silence.Ms = max(d.options.NowMs()-max(d.asked.lastMs(agentID), d.askedOthers.lastMs(agentID)), 0)
 	}
 	return silence
+}
+
+// AskedSince implements [reads.Asks]. Claims in progress count, and every agent whose runs were ever claimed by
+// their ids: a replica that has just started cannot know of those.
+func (d *Dispatcher) AskedSince(ms int64) (reads.Asked, int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	nowMs := d.options.NowMs()
+	for _, shared := range d.demands {
+		if shared.claimers > 0 {
+			d.asked.note(shared.agentIDs, nowMs)
+		}
+	}
+	if d.asked.sinceMs >= ms {
+		return reads.Asked{Any: true}, nowMs
+	}
+	var all reads.Asked
+	for agentID, one := range d.asked.byAgent {
+		if one.atMs >= ms || one.byRun {
+			all.Agents = append(all.Agents, reads.AskedAgent{AgentID: agentID, Named: one.byName, ByRun: one.byRun})
+		}
+	}
+	return all, nowMs
+}
+
+// HearAsked implements [reads.Asks].
+func (d *Dispatcher) HearAsked(heard reads.Asked) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	nowMs := d.options.NowMs()
+	if heard.Any {
+		d.askedOthers.forget(nowMs)
+	}
+	for _, agent := range heard.Agents {
+		one := d.askedOthers.of(agent.AgentID, nowMs)
+		one.atMs, one.byName, one.byRun = nowMs, one.byName || agent.Named, one.byRun || agent.ByRun
+		d.askedOthers.byAgent[agent.AgentID] = one
+	}
 }

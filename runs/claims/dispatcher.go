@@ -59,6 +59,11 @@ type handingOver interface {
 	HandOver(to runs.Taker) (stop func())
 }
 
+// sharing is a store that tells other replicas what workers ask for.
+type sharing interface {
+	ShareAsks(asks reads.Asks) (stop func())
+}
+
 // Dispatcher hands claimable runs to workers, first come, first served per agent. It is safe for
 // concurrent use. [Dispatcher.Claim] needs a running [Dispatcher.Run].
 type Dispatcher struct {
@@ -81,9 +86,10 @@ type Dispatcher struct {
 	taking map[*runs.ClaimRun]*taking
 	// givingBack tracks the releases of runs whose waiter had left before the handover.
 	givingBack sync.WaitGroup
-	asked      asked
-	waiters    uint64 // numbers the waiters
-	arrivals   uint64 // numbers the hints
+	// asked has the claims of this process, askedOthers those that other replicas tell of.
+	asked, askedOthers asked
+	waiters            uint64 // numbers the waiters
+	arrivals           uint64 // numbers the hints
 }
 
 // New returns a dispatcher, to be started with [Dispatcher.Run].
@@ -97,10 +103,11 @@ func New(store Store, options Options) *Dispatcher {
 		started := time.Now()
 		options.NowMs = func() int64 { return time.Since(started).Milliseconds() }
 	}
+	nothing := func() asked { return asked{byAgent: map[string]askedAgent{}, sinceMs: options.NowMs()} }
 	return &Dispatcher{
 		store: store, options: options, scanWanted: make(chan struct{}, 1),
 		demands: map[string]*demand{}, byAgent: map[string][]*demand{}, claiming: map[string]int64{},
-		taking: map[*runs.ClaimRun]*taking{}, asked: asked{byAgent: map[string]askedAgent{}, sinceMs: options.NowMs()},
+		taking: map[*runs.ClaimRun]*taking{}, asked: nothing(), askedOthers: nothing(),
 	}
 }
 
@@ -112,6 +119,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.store.Subscribe(d.notice)()
 	if store, able := d.store.(handingOver); able {
 		defer store.HandOver(d)()
+	}
+	if store, able := d.store.(sharing); able {
+		defer store.ShareAsks(d)()
 	}
 	ticker := time.NewTicker(d.options.ScanInterval)
 	defer ticker.Stop()

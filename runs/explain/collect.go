@@ -26,8 +26,8 @@ type Collector struct {
 	NowMs func(ctx context.Context) (int64, error)
 	// Waiting counts the pending claims in this process that match a run.
 	Waiting func(run *reads.Claimable) int
-	// Silence returns for how long at least no worker has asked this process for an agent's runs, and whether one
-	// had asked for that agent by name before.
+	// Silence returns for how long at least no worker has asked for an agent's runs, of this process and of the other
+	// replicas that tell, and whether one had asked for that agent by name before.
 	Silence func(agentID string) (ms int64, named bool)
 	// Workers is nil if nothing is known of workers; Silence, too.
 	Workers Workers
@@ -136,7 +136,7 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 		err = c.waiting(ctx, facts, actor, left)
 	case run.Leased(nowMs) || run.ClaimableAtMs > nowMs:
 	case run.ClaimableAtMs != 0:
-		facts.OtherReplicas = c.Workers != nil && c.Workers.OthersServe()
+		facts.OtherReplicas = c.Workers != nil && c.Workers.OthersServe() && !c.nobodyAsks(run.AgentID)
 		facts.WorkersWaiting = int64(c.Waiting(&reads.Claimable{
 			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: run.ClaimableAtMs,
 			Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,

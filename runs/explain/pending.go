@@ -97,7 +97,7 @@ func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (ma
 	}
 	knownMs := c.Workers.KnownMs()
 	if knownMs < SilentMs {
-		return nil, nil // a worker may ask another replica
+		return nil, nil // a worker may ask another replica, which has not told
 	}
 	byAgent, named := map[string]int64{}, map[string]bool{}
 	var runIDs []string
@@ -144,6 +144,15 @@ func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (ma
 		}
 	}
 	return silentMs, nil
+}
+
+// nobodyAsks reports whether it is certain that no worker has asked for an agent's runs for [SilentMs], at any replica.
+func (c *Collector) nobodyAsks(agentID string) bool {
+	if c.Silence == nil || c.Workers.KnownMs() < SilentMs {
+		return false
+	}
+	ms, _ := c.Silence(agentID)
+	return ms >= SilentMs
 }
 
 // mayLackWorker reports whether a worker may have to claim the run after the decision. The caller of a call waits

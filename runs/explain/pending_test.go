@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
@@ -84,6 +85,10 @@ func TestNoWorker(t *testing.T) {
 	w.knownMs = 3 * minute
 	require.EqualValues(t, now-3*minute, w.explain(t, pending("a"))[0].NoWorkerSinceMs, "before, another replica may have had the worker")
 
+	w = gone()
+	w.knownMs, w.others = 30*minute, true
+	require.EqualValues(t, now-12*minute, w.explain(t, pending("a"))[0].NoWorkerSinceMs, "the other replica tells what workers ask for")
+
 	for name, c := range map[string]struct {
 		change func(*workers)
 		row    model.PendingRequest
@@ -91,6 +96,7 @@ func TestNoWorker(t *testing.T) {
 		"a worker asked a moment ago":         {func(w *workers) { w.silentMs = explain.SilentMs - 1 }, pending("a")},
 		"another replica may have the worker": {func(w *workers) { w.knownMs = 0 }, pending("a")},
 		"another replica was there just now":  {func(w *workers) { w.knownMs = explain.SilentMs - 1 }, pending("a")},
+		"another replica does not tell":       {func(w *workers) { w.knownMs, w.others = 0, true }, pending("a")},
 		"its worker is attached":              {func(w *workers) { w.holding.Attached = true }, pending("a")},
 		"a worker of the agent is busy":       {func(w *workers) { w.leased = []model.Run{{AgentID: "other"}, {AgentID: "coder"}} }, pending("a")},
 		"more leases than are read":           {func(w *workers) { w.leased = make([]model.Run, api.MaxLeasesShown+1) }, pending("a")},
@@ -147,4 +153,34 @@ func TestPendingEscalation(t *testing.T) {
 	w = &workers{silentMs: 5 * minute, knownMs: math.MaxInt64, named: true, channels: []string{"mail"}}
 	require.Equal(t, `No worker has asked for runs of agent "coder" for 5 min. Messages to ada. Next: group finance and dan, in 30 min.`,
 		w.explain(t, pending("a", steps(waiting)))[0].Text)
+}
+
+// A run that nobody claims says "at this replica" only while a worker may ask another one.
+func TestNoWorkerOfARunAtOtherReplicas(t *testing.T) {
+	t.Parallel()
+	here, everywhere := `No worker is asking for runs of agent "coder" at this replica.`, `No worker is asking for runs of agent "coder".`
+	for name, c := range map[string]struct {
+		workers workers
+		text    string
+	}{
+		"no other replica":            {workers{knownMs: 1}, everywhere},
+		"another one does not tell":   {workers{others: true, silentMs: 12 * minute}, here},
+		"it has told for a minute":    {workers{others: true, silentMs: 12 * minute, knownMs: minute}, here},
+		"a worker asked a minute ago": {workers{others: true, silentMs: minute, knownMs: 12 * minute}, here},
+		"nobody asks":                 {workers{others: true, silentMs: 2 * minute, knownMs: 2 * minute}, everywhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &manyRows{rows: &rows{}}
+			store.run.Run = run("r", api.StatusQueued, func(r *model.Run) { r.ClaimableAtMs = now - 3*minute }).Run
+			collector := &explain.Collector{
+				Reader: store, Whole: store, Workers: &c.workers, Waiting: func(*reads.Claimable) int { return 0 },
+				Silence: func(string) (int64, bool) { return c.workers.silentMs, false },
+				NowMs:   func(context.Context) (int64, error) { return now, nil },
+			}
+			e, err := collector.OfRun(t.Context(), "r", runs.Actor{})
+			require.NoError(t, err)
+			require.Equal(t, "Ready for 3 min. "+c.text, e.Text)
+		})
+	}
 }

@@ -26,7 +26,7 @@ type RunFacts struct {
 	SessionEnded bool
 	// WorkersWaiting counts the pending claims in this process that match the run.
 	WorkersWaiting int64
-	// OtherReplicas says that workers may ask other processes.
+	// OtherReplicas says that workers may ask other processes now.
 	OtherReplicas bool
 	// Asked is the run in the parent's session that asks this run's question; nil if it does not
 	// exist or the caller may not see it.

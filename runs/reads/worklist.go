@@ -36,6 +36,28 @@ type Presence interface {
 	OthersServe() bool
 }
 
+// Asked names the agents whose runs workers asked a process for.
+type Asked struct {
+	// Any says that it may have been every agent: too many to name.
+	Any    bool
+	Agents []AskedAgent
+}
+
+// AskedAgent is one agent of [Asked].
+type AskedAgent struct {
+	AgentID string // "" stands for all agents
+	// Named says that a claim named the agent, ByRun that one of its runs was claimed by its id.
+	Named, ByRun bool
+}
+
+// Asks is what a process knows of the claims of workers, its own and those of other replicas.
+type Asks interface {
+	// AskedSince returns what workers asked this process for since a moment of its own clock, and that clock's time.
+	AskedSince(ms int64) (asked Asked, nowMs int64)
+	// HearAsked adds what workers asked another replica for until now.
+	HearAsked(asked Asked)
+}
+
 // Gauge counts pending work.
 type Gauge interface {
 	// Vitals counts open requests, pending effects and other pending work, each up to limit rows.

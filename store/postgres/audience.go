@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,8 @@ const (
 	audienceEvery = 5 * time.Second
 	// audienceTimeout bounds a check.
 	audienceTimeout = 5 * time.Second
+	// toldFor is how long a telling counts. Replicas send one each 30 s.
+	toldFor = 90 * time.Second
 )
 
 // audience knows whether another replica may be listening; if not, nothing is sent. Listeners
@@ -21,17 +24,27 @@ const (
 // concurrent use.
 type audience struct {
 	pool *pgxpool.Pool
+	now  func() time.Time
 
 	mu sync.Mutex
-	// nobody reports that no other replica listens. known counts the regular checks since then.
+	// nobody reports that no other replica listens.
 	nobody bool
-	known  int64
+	// others are the server processes of the other listeners at the last check.
+	others []int32
+	// toldAt has the listeners that have told what workers ask them for, with the time of the last telling.
+	toldAt map[int32]time.Time
+	// known counts the regular checks since others changed at which all of them had told.
+	known int64
 	// pid is the server process of this replica's listener, 0 while it does not listen.
 	pid int32
 	// changes counts greetings and connections of the listener.
 	changes int
 	// lookedAfter is the value of changes before the last check.
 	lookedAfter int
+}
+
+func newAudience(pool *pgxpool.Pool) *audience {
+	return &audience{pool: pool, now: time.Now, toldAt: map[int32]time.Time{}}
 }
 
 // absent reports whether no other replica listens.
@@ -41,12 +54,20 @@ func (a *audience) absent() bool {
 	return a.nobody
 }
 
+// listener returns the server process of this replica's listener, 0 while it does not listen.
+func (a *audience) listener() int32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pid
+}
+
 // listening records that this replica hears greetings on the connection of this server process, or
-// no longer does if pid is 0.
+// no longer does if pid is 0. It may have missed tellings.
 func (a *audience) listening(pid int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pid, a.nobody, a.known = pid, false, 0
+	clear(a.toldAt)
 	a.changes++
 }
 
@@ -56,6 +77,15 @@ func (a *audience) greeted() {
 	defer a.mu.Unlock()
 	a.nobody, a.known = false, 0
 	a.changes++
+}
+
+// told records a telling of the replica with this listener, 0 for one that does not listen.
+func (a *audience) told(pid int32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if pid != 0 {
+		a.toldAt[pid] = a.now()
+	}
 }
 
 // look checks for listeners if it is time to, or if something has changed since the last check.
@@ -70,30 +100,55 @@ func (a *audience) look(ctx context.Context, due bool) error {
 	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, audienceTimeout)
 	defer cancel()
-	var others bool
-	if err := a.pool.QueryRow(ctx, sqlOthersListen, pid).Scan(&others); err != nil {
+	var others []int32
+	if err := a.pool.QueryRow(ctx, sqlOtherListeners, pid).Scan(&others); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if changes == a.changes {
-		a.nobody = !others
-		switch {
-		case others:
-			a.known = 0
-		case due:
-			a.known++
-		}
-	}
+	a.saw(others, changes, due)
 	return nil
 }
 
-// knownMs returns for how long each regular check has found no other listener, by their interval; 0 if there
-// may be one.
+// saw records the result of a check that began after these changes.
+func (a *audience) saw(others []int32, changes int, due bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if changes != a.changes {
+		return
+	}
+	a.nobody = len(others) == 0
+	// What workers asked a listener for since its last telling is lost when it leaves.
+	if !slices.Equal(others, a.others) {
+		a.others, a.known = others, 0
+	}
+	for told, at := range a.toldAt {
+		if a.now().Sub(at) > toldFor {
+			delete(a.toldAt, told)
+		}
+	}
+	switch {
+	case !a.allTold():
+		a.known = 0
+	case due:
+		a.known++
+	}
+}
+
+// allTold reports whether each other listener has told a short time ago.
+func (a *audience) allTold() bool {
+	for _, other := range a.others {
+		if at, told := a.toldAt[other]; !told || a.now().Sub(at) > toldFor {
+			return false
+		}
+	}
+	return true
+}
+
+// knownMs returns for how long each regular check has found that this replica hears of all claims of workers, by
+// their interval; 0 if it may miss some.
 func (a *audience) knownMs() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.nobody {
+	if !a.allTold() {
 		return 0
 	}
 	return a.known * audienceEvery.Milliseconds()

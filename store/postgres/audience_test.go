@@ -73,7 +73,7 @@ func TestOnlyOthersAreTold(t *testing.T) {
 func TestWhoeverDoesNotListenTells(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
-	a := &audience{}
+	a := newAudience(nil)
 	require.NoError(t, a.look(t.Context(), true))
 	require.False(t, a.absent())
 
@@ -89,7 +89,8 @@ func TestAloneSince(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{})
 	alone(t, s)
-	a := &audience{pool: s.reads, pid: s.notifier.audience.pid}
+	a := newAudience(s.reads)
+	a.pid = s.notifier.audience.pid
 	require.Zero(t, a.knownMs(), "it has not looked")
 	for n := range int64(3) {
 		require.NoError(t, a.look(t.Context(), true))
@@ -113,7 +114,8 @@ func TestAGreetingDuringALookCounts(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, postgrestest.URL(t), Options{})
 	alone(t, s)
-	a := &audience{pool: s.reads, pid: s.notifier.audience.pid}
+	a := newAudience(s.reads)
+	a.pid = s.notifier.audience.pid
 	require.NoError(t, a.look(ctx, true))
 	require.True(t, a.absent())
 

@@ -158,6 +158,10 @@ func (l *listener) publishPayload(payload string) {
 		l.notifier.greet()
 		return
 	}
+	if m.Told != nil {
+		l.notifier.hear(m.Told)
+		return
+	}
 	if len(m.Hints) == 0 {
 		l.publish(reads.Notice{})
 		return

@@ -47,12 +47,14 @@ type claimHint struct {
 	HolderPrincipal string `json:"h,omitempty"`
 }
 
-// message is one payload. Without hints it says that hints were lost: read the rows.
+// message is one payload. Without any other member it says that hints were lost: read the rows.
 type message struct {
 	Replica string `json:"replica"`
 	// Greets says that the replica has begun to listen.
 	Greets bool   `json:"greets,omitzero"`
 	Hints  []hint `json:"hints,omitempty"`
+	// Told is set in a telling, which has no hints. Older versions of this program take one for lost hints.
+	Told *telling `json:"told,omitzero"`
 }
 
 // notifier sends hints of this replica's commits to the others. While a NOTIFY is in flight, the
@@ -64,6 +66,7 @@ type notifier struct {
 	logger  *slog.Logger
 	// audience is nil when this replica cannot know who listens.
 	audience *audience
+	tellings tellings
 	cancel   context.CancelFunc
 	done     chan struct{}
 	wake     chan struct{}
@@ -141,6 +144,7 @@ func earlierEvent(a, b int64) int64 {
 // hint.
 func (n *notifier) greet() {
 	n.audience.greeted()
+	n.tellings.again()
 	n.mu.Lock()
 	n.greeted = true
 	n.mu.Unlock()
@@ -160,6 +164,9 @@ func (n *notifier) run(ctx context.Context) {
 			due = true
 		}
 		n.look(ctx, due)
+		if due {
+			n.tellAsked(ctx)
+		}
 		select { // urgent hints are included in this message
 		case <-n.hurry:
 		default:

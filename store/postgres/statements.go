@@ -231,14 +231,13 @@ const (
 	// may report differently.
 	sqlMarkListener = `SELECT pg_backend_pid() FROM (SELECT pg_advisory_lock_shared(7525352680930767732)) AS marked`
 
-	// sqlOthersListen reports whether another connection is marked.
-	sqlOthersListen = `
-SELECT EXISTS (
-	SELECT FROM pg_locks AS k
-	WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted AND k.pid <> $1::integer
-		AND k.classid = (7525352680930767732 >> 32)::oid AND k.objid = (7525352680930767732 & 4294967295)::oid
-		AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
-)`
+	// sqlOtherListeners returns the server processes of the other marked connections.
+	sqlOtherListeners = `
+SELECT coalesce(array_agg(k.pid ORDER BY k.pid), '{}')
+FROM pg_locks AS k
+WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted AND k.pid <> $1::integer
+	AND k.classid = (7525352680930767732 >> 32)::oid AND k.objid = (7525352680930767732 & 4294967295)::oid
+	AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
 
 	// sqlNotify sends all payloads in its own transaction. It may return before it is on disk,
 	// because a hint may be lost. Concurrent NOTIFYs wait for each other.

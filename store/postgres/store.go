@@ -345,7 +345,7 @@ func (s *Store) startNotices(options Options) error {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
 	}
-	s.notifier = startNotifier(tellOn(s.lanes), replica, &audience{pool: s.lanes}, options.Logger)
+	s.notifier = startNotifier(tellOn(s.lanes), replica, newAudience(s.lanes), options.Logger)
 	s.listener = startListener(config, s.notifier, s.Publish, options.Logger)
 	return nil
 }
