@@ -117,7 +117,9 @@ type NoticeState string
 const (
 	NoticePending NoticeState = "pending"
 	NoticeSent    NoticeState = "sent"
-	NoticeFailed  NoticeState = "failed" // given up
+	NoticeFailed  NoticeState = "failed" // given up, at the person's last address
+	// NoticeMoved: given up at this address, and sent on to the person's next one.
+	NoticeMoved NoticeState = "moved"
 	// NoticeWithdrawn: the channel has put the outcome in the place of the message, or removed it, because the
 	// request was settled.
 	NoticeWithdrawn NoticeState = "withdrawn"
@@ -138,6 +140,8 @@ type ExplainedNotice struct {
 	Attempts int64  `json:"attempts"`
 	NextAtMs int64  `json:"next_at_ms,omitzero"`
 	Error    string `json:"error,omitempty"`
+	// NextChannel is the channel of the next address, with the state [NoticeMoved].
+	NextChannel string `json:"next_channel,omitempty"`
 }
 
 // ExplainedCaller says whether the caller's allow or answer would be accepted now.

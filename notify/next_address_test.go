@@ -60,7 +60,7 @@ func TestTheNextAddressIsTold(t *testing.T) {
 			states = append(states, fmt.Sprintf("%s %s %s", one.Channel, one.State, one.Error))
 		}
 		slices.Sort(states)
-		require.Equal(t, []string{"mail failed given up: the mail server answered 550", "mail sent ", "ops failed given up: status 410"}, states)
+		require.Equal(t, []string{"mail moved given up: the mail server answered 550", "mail sent ", "ops moved given up: status 410"}, states)
 
 		// Nobody is left: it counts as not reached.
 		s.mail.set(func(i *inbox) { i.smtpCode = 550 })

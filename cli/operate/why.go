@@ -131,7 +131,11 @@ func requestExplained(e *api.RequestExplanation, now time.Time) []console.Field 
 	}
 	for i := range e.Notified {
 		n := &e.Notified[i]
-		line := fmt.Sprintf("%s by %s: %s %s", n.Who, n.Channel, n.State, console.Moment(n.AtMs, now))
+		state := string(n.State)
+		if n.State == api.NoticeMoved {
+			state += " to " + n.NextChannel
+		}
+		line := fmt.Sprintf("%s by %s: %s %s", n.Who, n.Channel, state, console.Moment(n.AtMs, now))
 		if n.Error != "" {
 			line += ", " + n.Error
 		}

@@ -31,7 +31,7 @@ type Notices struct {
 // many, and the newest are missing.
 func (c *Collector) messages(ctx context.Context, sessionID, runID string, sinceMs int64) (sent map[string][]api.ExplainedNotice, whole bool, err error) {
 	sent = map[string][]api.ExplainedNotice{}
-	failures := map[string]string{} // of messages that went to another address instead, by effect
+	next := map[string]*model.PersonNotice{} // messages that took the place of another one, by the effect of that
 	ids := map[string][]string{}
 	left := maxMessages
 	for _, channel := range c.Channels {
@@ -51,7 +51,7 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 					continue // a withdrawal, or a row that was changed outside of the service; doctor reports it
 				}
 				if notice.InPlaceOf != "" {
-					failures[notice.InPlaceOf] = notice.Failure
+					next[notice.InPlaceOf] = notice
 				}
 				sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
 				ids[notice.RequestHandle] = append(ids[notice.RequestHandle], effects[i].EffectID)
@@ -66,8 +66,8 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 	}
 	for handle, notices := range sent {
 		for i := range notices {
-			if why := failures[ids[handle][i]]; why != "" {
-				notices[i].State, notices[i].Error = api.NoticeFailed, why
+			if moved := next[ids[handle][i]]; moved != nil {
+				notices[i].State, notices[i].Error, notices[i].NextChannel = api.NoticeMoved, moved.Failure, moved.Channel
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (c *Collector) settledNotices(ctx context.Context, request *model.Request) 
 			continue
 		case notice.State == api.NoticeSent && atMs != 0:
 			notice.State, notice.AtMs = api.NoticeWithdrawn, max(atMs, notice.AtMs)
-		case notice.State != api.NoticeFailed && notice.AtMs > request.SettledAtMs:
+		case notice.State != api.NoticeFailed && notice.State != api.NoticeMoved && notice.AtMs > request.SettledAtMs:
 			continue // its effect also ends if the message is no longer sent
 		}
 		of.Sent = append(of.Sent, notice)
@@ -186,13 +186,20 @@ func (n *Notices) text(nowMs int64) string {
 		return ""
 	}
 	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent, api.NoticeWithdrawn, api.NoticeSkipped}
-	sorted := slices.Clone(n.Sent)
+	sorted, moved := make([]api.ExplainedNotice, 0, len(n.Sent)), map[string][]string{}
+	for _, notice := range n.Sent {
+		if notice.State != api.NoticeMoved {
+			sorted = append(sorted, notice)
+		} else if channels := moved[notice.Who]; !slices.Contains(channels, notice.Channel) {
+			moved[notice.Who] = append(channels, notice.Channel)
+		}
+	}
 	slices.SortStableFunc(sorted, func(a, b api.ExplainedNotice) int {
 		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
 	})
 	var told []string
 	for i := range sorted[:min(len(sorted), maxNamed)] {
-		told = append(told, noticeText(&sorted[i], nowMs))
+		told = append(told, noticeText(&sorted[i], moved[sorted[i].Who], nowMs))
 	}
 	text := " Notified: " + strings.Join(told, ", ")
 	if more := len(sorted) - len(told); more > 0 {
@@ -201,7 +208,8 @@ func (n *Notices) text(nowMs int64) string {
 	return text + "."
 }
 
-func noticeText(n *api.ExplainedNotice, nowMs int64) string {
+// noticeText tells of a message, and by which channels it was tried before.
+func noticeText(n *api.ExplainedNotice, tried []string, nowMs int64) string {
 	how := n.Channel
 	switch {
 	case n.State == api.NoticeSent:
@@ -218,6 +226,9 @@ func noticeText(n *api.ExplainedNotice, nowMs int64) string {
 		how += ", held back for " + span(n.NextAtMs-nowMs)
 	default:
 		how += ", being sent"
+	}
+	if len(tried) > 0 {
+		how += "; first tried by " + allNames(tried)
 	}
 	if !named(n.Who) {
 		return "by " + how

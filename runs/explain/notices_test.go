@@ -147,8 +147,13 @@ func TestNoticesBehindManyOthers(t *testing.T) {
 	first := message("h", "user:ada", "", 300)
 	again := message("h", "user:ada", fmt.Sprintf(`,"turn":1,"in_place_of":%q,"failure":"status 410"`, first.EffectID), 301)
 	e := explained(first, again)
-	require.Contains(t, e.Text, " Notified: ada (mail, not reached, given up 8 min ago), ada (mail, 8 min ago).")
+	require.Contains(t, e.Text, " Notified: ada (mail, 8 min ago; first tried by mail).", "she was reached")
+	require.Equal(t, api.NoticeMoved, e.Notified[0].State)
 	require.Equal(t, "status 410", e.Notified[0].Error)
+	require.Equal(t, "mail", e.Notified[0].NextChannel)
+	last := again
+	last.State, last.LastError = api.EffectFailed, "status 404"
+	require.Contains(t, explained(first, last).Text, " Notified: ada (mail, not reached, given up 8 min ago; first tried by mail).")
 	// What is not read is not denied.
 	for n := range int64(2_000) {
 		effects = append(effects, message("other", "user:eve", "", 1_000+n))

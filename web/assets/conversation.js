@@ -7,7 +7,7 @@ import { person } from "./words.js";
 // Events that say nothing a reader would miss: the runs, or the requests, say it.
 const acknowledging = { acknowledged: "looked at a request", snoozed: "snoozed a request", none: "stopped looking or snoozing" };
 const silent = new Set(["accepted", "queued", "request_notified", "approval_resolved", "user_question_resolved", "user_question_answered", "parent_clarification_resolved", "parent_clarification_requested", "grant_redeemed"]);
-const said = { started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again", notification_failed: "A notification could not be delivered" };
+const said = { started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again" };
 const mostText = 8000;
 
 // resolutionsOf returns the resolutions in a log, by run and request.
@@ -18,7 +18,12 @@ function resolutionsOf(events) {
   return found;
 }
 
+// undelivered tells of a message that was given up at an address. With a next one, the person may well be reached.
+export const undelivered = ({ who, channel, next_channel: next }) =>
+  next ? `Message to ${person(who)} by ${channel} went on to the next address (${next})` : `${person(who)} was not reached (${channel})`;
+
 function line({ event, id, timestamp_ms: atMs }) {
+  if (event.type === "notification_failed" && event.who) return { kind: "line", key: id, atMs, what: undelivered(event), text: "" };
   const text = event.redacted ? "redacted" : event.error ?? event.reason ?? "";
   return { kind: "line", key: id, atMs, what: said[event.type] ?? event.type.replaceAll("_", " "), text: String(text).slice(0, mostText) };
 }

@@ -5,7 +5,7 @@ import { call, failureWords, get, isPassing, newKey, path, retryIn } from "./api
 import { Confirm, Failure, useRead } from "./components.js";
 import { InputView } from "./content.js";
 import { describe } from "./kinds.js";
-import { conversation, readEvents } from "./conversation.js";
+import { conversation, readEvents, undelivered } from "./conversation.js";
 import { encode, pretty, read, textOf } from "./exact.js";
 import { nameOfAgent, shortID } from "./groups.js";
 import { ID, nameOfSession, ReadSessionName, runAddress, sessionAddress } from "./ids.js";
@@ -126,7 +126,7 @@ function EventLine({ entry }) {
   else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : event.state === "snoozed" ? ", snoozed" : ""}`;
   else if (event.error || event.reason) more = event.error ?? event.reason;
   else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
-  return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
+  return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
 }
 
 function Timeline({ address }) {

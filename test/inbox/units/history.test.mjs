@@ -40,6 +40,15 @@ test("a session's log is a conversation, with each decision at its request", asy
   ]);
 });
 
+test("a message that went on to the next address is not shown as a failure", async () => {
+  const { conversation } = await load("conversation");
+  const failed = { type: "notification_failed", request_id: "a", who: "user:ada", channel: "mail" };
+  const shown = event => conversation([{ id: "1", run_id: "r", timestamp_ms: 1, event }]).map(({ kind, what, text }) => [kind, what, text]);
+  assert.deepEqual(shown({ ...failed, next_channel: "slack" }), [["line", "Message to ada by mail went on to the next address (slack)", ""]]);
+  assert.deepEqual(shown(failed), [["line", "ada was not reached (mail)", ""]]);
+  assert.deepEqual(shown({ type: "notification_failed", redacted: true }), [["line", "notification failed", "redacted"]]);
+});
+
 test("a log is read to its end when the service cuts its pages", async () => {
   const { readEvents } = await load("conversation");
   const asked = [], log = n => Array.from({ length: n }, (_, i) => ({ id: String(i + 1) }));

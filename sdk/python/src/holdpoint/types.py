@@ -619,10 +619,13 @@ class ExplainedNotice(TypedDict):
     error: NotRequired[str]
     # When the next attempt may start.
     next_at_ms: NotRequired[int]
-    # `failed`: the service gave up. `withdrawn`: the channel has put the outcome in the place of the message, or removed it,
-    # because the request was settled. `skipped`: there was no message of its own: because of a flood another one counts it, a
-    # newer one took its place, or the person could no longer decide.
-    state: Literal['pending', 'sent', 'failed', 'withdrawn', 'skipped']
+    # The channel of the next address, with `moved`.
+    next_channel: NotRequired[str]
+    # `failed`: the service gave up, and the person has no other address. `moved`: it gave up at this address, and the message
+    # goes to the next one. `withdrawn`: the channel has put the outcome in the place of the message, or removed it, because
+    # the request was settled. `skipped`: there was no message of its own: because of a flood another one counts it, a newer
+    # one took its place, or the person could no longer decide.
+    state: Literal['pending', 'sent', 'failed', 'moved', 'withdrawn', 'skipped']
     # A principal.
     who: str
 
