@@ -62,7 +62,7 @@ type AuditEvent struct {
 	// Life is the hash of the first event of the deleted session.
 	Life string `json:"life,omitempty"`
 
-	// AddressID and Channel are of an address of the actor. The address itself is in no log.
+	// AddressID and Channel are of an address of the actor, or of Principal. The address itself is in no log.
 	AddressID string `json:"address_id,omitempty"`
 	Channel   string `json:"channel,omitempty"`
 

@@ -34,12 +34,15 @@ const (
 	MaxPushEndpoint = 1024
 )
 
-// AddressBody adds an address of the caller.
+// AddressBody adds an address of the caller, or of another person.
 type AddressBody struct {
 	// Channel is the name of a configured channel.
 	Channel string `json:"channel" body:"required"`
 	// Address is in the channel's format, for example an e-mail address.
 	Address string `json:"address" body:"required"`
+	// Principal is the person whose address it is; the caller if empty. Only an admin may add one for another person,
+	// who verifies it.
+	Principal string `json:"principal,omitempty"`
 }
 
 // PushBody subscribes a browser of the caller. It is the JSON of a PushSubscription of the Push API,

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -94,10 +95,11 @@ func unknownAddress() error {
 	return refusal.New(api.CodeAddressNotFound, "you have no such address")
 }
 
-// Add adds an address of the caller and sends a code to it. A verified address stays verified.
+// Add adds an address of a person, the caller unless the body names another one, and sends a code to it. Only the
+// person can verify it. A verified address stays verified.
 // Errors: invalid_request; channel_unknown; too_many_addresses; too_many_codes; channel_unavailable if
 // the code could not be sent; errors of the store.
-func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBody) (api.Address, error) {
+func (s *Service) Add(ctx context.Context, caller string, body *api.AddressBody) (api.Address, error) {
 	channel := s.channels[body.Channel]
 	if channel == nil {
 		return api.Address{}, refusal.New(api.CodeChannelUnknown, "no such channel; this service has %s", strings.Join(slices.Sorted(maps.Keys(s.channels)), ", "))
@@ -111,17 +113,21 @@ func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBo
 			faults.Add("/address", "%s", err.Error())
 		}
 	}
+	principal := cmp.Or(body.Principal, caller)
+	if principal != caller && !(auth.ValidPrincipal(principal) && strings.HasPrefix(principal, "user:")) {
+		faults.Add("/principal", "must name a person, such as user:ada")
+	}
 	if err := faults.Err(); err != nil {
 		return api.Address{}, err
 	}
-	made, code, err := s.addCode(ctx, principal, body, channel.Kind())
+	made, code, err := s.addCode(ctx, caller, principal, body, channel.Kind())
 	switch {
 	case err != nil:
 		return api.Address{}, err
 	case made.VerifiedAtMs != 0:
 		return made.View(), nil
 	}
-	if err := channel.Send(ctx, made.Address, codeMessage(made.AddressID, code)); err != nil {
+	if err := channel.Send(ctx, made.Address, codeMessage(made, caller, code)); err != nil {
 		s.options.Logger.WarnContext(ctx, "the code of an address could not be sent", channelAttr(made.Channel), errorAttr(err))
 		return api.Address{}, refusal.New(api.CodeChannelUnavailable, "the code could not be sent: %v", err)
 	}
@@ -132,7 +138,7 @@ func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBo
 const addAttempts = 8
 
 // addCode writes an address with a new code, and returns both. It returns a verified address as it is.
-func (s *Service) addCode(ctx context.Context, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, string, error) {
+func (s *Service) addCode(ctx context.Context, caller, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, string, error) {
 	if err := s.options.Store.DropCodeCounts(ctx, s.options.NowMs()-api.AddressCodeWindowMs); err != nil {
 		return nil, "", err
 	}
@@ -150,7 +156,11 @@ func (s *Service) addCode(ctx context.Context, principal string, body *api.Addre
 			return nil, "", err
 		}
 		made.CodeHash, made.CodeUntilMs = hashOf(made.AddressID, code), facts.nowMs+api.AddressCodeMs
-		entry := auth.EntryBy(auth.From(ctx), facts.nowMs, api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel})
+		event := api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel}
+		if principal != caller {
+			event.Principal = principal
+		}
+		entry := auth.EntryBy(auth.From(ctx), facts.nowMs, event)
 		if added, err := s.options.Store.AddAddress(ctx, made, facts.counts, after, entry); err != nil || added {
 			return made, code, err
 		}

@@ -118,9 +118,13 @@ func (s *Service) testMessage() *Message {
 	return m.with("This is a test message of holdpoint.")
 }
 
-func codeMessage(addressID, code string) *Message {
-	m := &Message{ID: addressID + " " + hashOf(addressID, code), Kind: "code", Subject: "Your code for holdpoint"}
-	return m.with("Code: "+code, "Type it in holdpoint to get messages at this address. If you did not ask for it, ignore this message.")
+func codeMessage(a *Address, caller, code string) *Message {
+	m := &Message{ID: a.AddressID + " " + hashOf(a.AddressID, code), Kind: "code", Subject: "Your code for holdpoint"}
+	if a.Principal == caller {
+		return m.with("Code: "+code, "Type it in holdpoint to get messages at this address. If you did not ask for it, ignore this message.")
+	}
+	return m.with("Code: "+code, "An admin has added this address for "+strings.TrimPrefix(a.Principal, "user:")+
+		". Type the code in holdpoint, under Settings, to get messages here. If that is not you, ignore this message.")
 }
 
 // with sets the text.

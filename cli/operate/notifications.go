@@ -57,10 +57,11 @@ type addressAdd struct {
 	addressShown
 	Channel string `arg:"" help:"The name of a channel."`
 	Address string `arg:"" help:"What the channel takes, such as ada@example.com."`
+	For     string `placeholder:"PRINCIPAL" help:"Add it for this person, such as user:ada, who verifies it. Needs the role admin."`
 }
 
 func (a addressAdd) find(ctx context.Context, c *client.Client) (*api.Address, error) {
-	return c.AddAddress(ctx, api.AddressBody{Channel: a.Channel, Address: a.Address})
+	return c.AddAddress(ctx, api.AddressBody{Channel: a.Channel, Address: a.Address, Principal: a.For})
 }
 
 type addressVerify struct {

@@ -60,13 +60,19 @@ func (p *people) listAddresses(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// addAddress adds an address of the caller and sends a code to it.
+// addAddress adds an address of the caller, or for an admin one of another person, and sends a code to it.
 func (p *people) addAddress(w http.ResponseWriter, r *http.Request) error {
 	var body api.AddressBody
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	added, err := p.notify.Add(r.Context(), auth.From(r.Context()).Principal, &body)
+	caller := auth.From(r.Context())
+	if body.Principal != "" && body.Principal != caller.Principal {
+		if err := caller.Check(auth.Administer); err != nil {
+			return err
+		}
+	}
+	added, err := p.notify.Add(r.Context(), caller.Principal, &body)
 	if err != nil {
 		return err
 	}

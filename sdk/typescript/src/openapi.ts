@@ -72,6 +72,8 @@ export interface components {
             address: string;
             /** @description The name of a channel of the service. */
             channel: string;
+            /** @description The person whose address it is, such as `user:ada`; the caller if absent. Only an admin may add one for another person. */
+            principal?: string;
         };
         AddressChannel: {
             /** @enum {string} */

@@ -71,6 +71,8 @@ class AddressBody(TypedDict):
     address: str
     # The name of a channel of the service.
     channel: str
+    # The person whose address it is, such as `user:ada`; the caller if absent. Only an admin may add one for another person.
+    principal: NotRequired[str]
 
 
 class AddressChannel(TypedDict):

@@ -1,0 +1,69 @@
+package notify_test
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// An admin adds an address for another person, who alone can verify it.
+func TestAnAdminAddsAnAddressForAPerson(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		made := func(principal string, role api.Role) *client.Client {
+			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "t", Principal: principal, Role: role}, "user:test", "")
+			require.NoError(t, err)
+			return s.Connect(client.WithToken(token.Secret))
+		}
+		refused := func(err error, code api.Code) {
+			t.Helper()
+			var problem *client.Error
+			require.ErrorAs(t, err, &problem)
+			require.Equal(t, code, problem.Code)
+		}
+		admin, ada, ben := made("user:root", api.RoleAdmin), made("user:ada", api.RoleOperator), made("user:ben", api.RoleOperator)
+		body := api.AddressBody{Channel: "mail", Address: "ben@example.com", Principal: "user:ben"}
+		_, err := ada.AddAddress(t.Context(), body)
+		refused(err, api.CodeForbidden)
+		for _, nobody := range []string{"ben", "agent:coder", "service:ci", "group:finance", "user:"} {
+			_, err = admin.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "ben@example.com", Principal: nobody})
+			refused(err, api.CodeInvalidRequest)
+		}
+		require.Empty(t, s.mail.all())
+
+		added, err := admin.AddAddress(t.Context(), body)
+		require.NoError(t, err)
+		require.Zero(t, added.VerifiedAtMs)
+		message := s.mail.all()[0]
+		require.Contains(t, message, "An admin has added this address for ben.")
+		code := regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(message)[1]
+		for _, other := range []*client.Client{admin, ada} {
+			_, err = other.VerifyAddress(t.Context(), added.AddressID, code)
+			refused(err, api.CodeAddressNotFound)
+			list, err := other.ListAddresses(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, list.Data)
+		}
+		log, err := admin.ListAudit(t.Context(), client.AuditListParams{})
+		require.NoError(t, err)
+		line := log.Data[len(log.Data)-1]
+		require.Equal(t, "user:root", line.Actor)
+		require.Contains(t, string(line.Event), `"principal":"user:ben"`)
+		require.NotContains(t, string(line.Event), "ben@example.com")
+
+		verified, err := ben.VerifyAddress(t.Context(), added.AddressID, code)
+		require.NoError(t, err)
+		require.NotZero(t, verified.VerifiedAtMs)
+
+		// One's own principal is no other person.
+		_, err = ada.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "ada@example.com", Principal: "user:ada"})
+		require.NoError(t, err)
+		require.NotContains(t, s.mail.all()[1], "An admin")
+	})
+}
