@@ -42,7 +42,7 @@ type AddressBody struct {
 	Address string `json:"address" body:"required"`
 	// Principal is the person whose address it is; the caller if empty. Only an admin may add one for another person,
 	// who verifies it.
-	Principal string `json:"principal,omitempty"`
+	Principal string `json:"principal,omitempty" body:"filled"`
 }
 
 // PushBody subscribes a browser of the caller. It is the JSON of a PushSubscription of the Push API,
