@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -79,12 +78,8 @@ func startNamed(t testing.TB, names []string) context.Context {
 		chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(2*time.Minute))
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(release)
-	started, stop := chromedp.NewContext(allocated)
+	browser, stop := chromedp.NewContext(allocated)
 	t.Cleanup(stop)
-	require.NoError(t, chromedp.Do(started))
-	_, err := chromedp.CallBrowser(started, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: browser.PermissionSettingGranted,
-	})
-	require.NoError(t, err)
-	return started
+	require.NoError(t, chromedp.Do(browser))
+	return browser
 }

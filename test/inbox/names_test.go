@@ -37,6 +37,7 @@ func (f *flows) names(t *testing.T) {
 	require.Len(t, p.all(nil, "button", "Copy"), 2, "of the run and of its session")
 	require.Empty(t, whole(), "an id that says nothing")
 	f.shoot(t, p, "run")
+	p.copies(first.RunID)
 
 	_, err = f.client.ResolveRunApprovals(t.Context(), first.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: first.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}}})
 	require.NoError(t, err)
@@ -55,4 +56,28 @@ func (f *flows) names(t *testing.T) {
 	f.shoot(t, p, "effects")
 	_, err = f.client.EndSession(t.Context(), session, "")
 	require.NoError(t, err)
+}
+
+// copies presses the first button that copies, where the browser forbids it, where it copies, and where it has no
+// clipboard for a page without TLS.
+func (p *page) copies(text string) {
+	p.t.Helper()
+	clipboard := func(value string) {
+		p.eval(`globalThis.put = ""; Object.defineProperty(navigator, "clipboard", {configurable: true, value: ` + value + `}); ""`)
+	}
+	clipboard(`{writeText: () => Promise.reject(new Error("denied"))}`)
+	p.all(nil, "button", "Copy")[0].click()
+	clipboard(`{writeText: async text => { globalThis.put = text }}`)
+	p.find("button", "The browser did not copy it").click()
+	p.find("button", "Copied")
+	require.Equal(p.t, text, p.read("globalThis.put"))
+	clipboard(`undefined`)
+	p.eval(`document.execCommand = command => {
+		const event = new ClipboardEvent(command, {clipboardData: new DataTransfer(), cancelable: true});
+		document.dispatchEvent(event);
+		globalThis.put = event.clipboardData.getData("text/plain");
+		return true;
+	}; ""`)
+	p.find("button", "Copied").click()
+	p.until("the text", func() bool { return p.read("globalThis.put") == text })
 }

@@ -1,5 +1,6 @@
 // What pages are made of: what they read, tables, refusals, questions before a deed, secrets.
 
+import { copied } from "./clipboard.js";
 import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { failureWords, get, isPassing, retryIn } from "./api.js";
 import { marked } from "./marks.js";
@@ -39,9 +40,9 @@ export function useFocus(brings = false) {
 
 // Copy copies a text and says so.
 export function Copy({ text, children, label = "Copy", quiet = true }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => navigator.clipboard?.writeText(text).then(() => setCopied(true));
-  return html`<button type="button" class=${quiet ? "link" : ""} onClick=${copy}>${copied ? "Copied" : children ?? label}</button>`;
+  const [said, say] = useState("");
+  const copy = async () => say(await copied(text) ? "Copied" : "The browser did not copy it");
+  return html`<button type="button" class=${quiet ? "link" : ""} onClick=${copy}>${said || (children ?? label)}</button>`;
 }
 
 export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
@@ -67,9 +68,7 @@ export function Confirm({ label, question, does }) {
 
 // Secret shows one once: neither this page nor the service can show it again.
 export function Secret({ label, secret, close, children }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => navigator.clipboard.writeText(secret).then(() => setCopied(true));
   return html`<section class="form" aria-label=${label}><p>${children} It is shown here, once:</p>
     <pre class="secret" tabindex="0" aria-label="Secret"><code>${secret}</code></pre>
-    <p class="buttons"><button onClick=${copy}>${copied ? "Copied" : "Copy"}</button><button class="quiet" onClick=${close}>Done</button></p></section>`;
+    <p class="buttons"><${Copy} text=${secret} quiet=${false} /><button class="quiet" onClick=${close}>Done</button></p></section>`;
 }

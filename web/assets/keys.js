@@ -4,6 +4,7 @@ import { allow, canDecide, denies, form } from "./approval.js";
 import { asksForAll } from "./ask_same.js";
 import { denyWith } from "./bar.js";
 import { act, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
+import { copied } from "./clipboard.js";
 import { changed, inbox, nowMs } from "./inbox.js";
 import { look } from "./looking.js";
 import { chooseByKey } from "./question.js";
@@ -12,7 +13,13 @@ import { selectAll, selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
 import { focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
 import { maySnooze, toggleSnooze } from "./snooze.js";
+import { say } from "./toast.js";
 import { takeBack } from "./undo.js";
+
+async function copyLink(one) {
+  const link = `${location.origin}/?prompt=${encodeURIComponent(one.handle)}`;
+  say(await copied(link) ? "Link copied" : "The browser did not copy the link");
+}
 
 function moveTo(one) {
   if (!one) return;
@@ -73,7 +80,7 @@ export function keys(event, help, palette) {
     case "/": document.querySelector("input[type=search]")?.focus(); break;
     case "?": help(); break;
     case "u": if (query().get("prompt") && isNarrow()) setQuery({ prompt: "" }); else if (location.pathname !== "/") go("/"); break;
-    case "c": if (one) void navigator.clipboard?.writeText(`${location.origin}/?prompt=${encodeURIComponent(one.handle)}`); break;
+    case "c": if (one) void copyLink(one); break;
     case "a": if (approval && !choice) allow(one, event); break;
     case "d": if (approval && aimed()) denies(one, true); break;
     case "D": if (approval && aimed() && !asksForAll(one, "deny")) denyWith(one, event, ""); break;
