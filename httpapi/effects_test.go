@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 func testEffects(t *testing.T, a *rig) {
@@ -93,6 +96,9 @@ func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 			require.Equal(t, "out of luck", failed.at("items", 0, "last_error"))
 			require.Nil(t, failed.at("items", 0, "due_at_ms"))
 
+			nameless := serve(t, &namelessStore{a.store}, a.contract)
+			unnamed := nameless.post(t, "/v1/sessions/"+parent+"/effects/"+effect+"/retry", "").want(http.StatusOK)
+			require.Equal(t, "pending", unnamed.at("state"), "it is due, whatever a read after the commit says")
 			retried := a.post(t, "/v1/sessions/"+parent+"/effects/"+effect+"/retry", "").want(http.StatusOK)
 			require.Equal(t, "pending", retried.at("state"))
 			require.Equal(t, "out of luck", retried.at("last_error"))
@@ -105,4 +111,17 @@ func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 			require.Equal(t, declinedAnswer(nil), a.keepsLease(t, child).at("resume", "clarification"))
 		})
 	}
+}
+
+// namelessStore cannot read the names of sessions.
+type namelessStore struct{ runs.Store }
+
+func (s *namelessStore) Within(scope reads.Scope) reads.Reader {
+	return namelessReader{s.Store.Within(scope)}
+}
+
+type namelessReader struct{ reads.Reader }
+
+func (namelessReader) SessionNames(context.Context, []string) (map[string]model.SessionName, error) {
+	return nil, runs.ErrUnavailable
 }

@@ -194,6 +194,9 @@ func (n *Notices) text(nowMs int64) string {
 			moved[notice.Who] = append(channels, notice.Channel)
 		}
 	}
+	if len(sorted) == 0 {
+		return "" // settled before the message at the next address was sent
+	}
 	slices.SortStableFunc(sorted, func(a, b api.ExplainedNotice) int {
 		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
 	})

@@ -103,6 +103,13 @@ func TestNoticesOfASettledRequest(t *testing.T) {
 	require.Equal(t, api.NoticeSent, states(explained())["user:ada"], "a channel that does not withdraw")
 	sent = nil
 	require.Equal(t, "Allowed 5 min ago by ada.", explained().Text)
+
+	// Nobody was reached: the request was settled before the message at the next address was sent.
+	first, next := effect("h", "mail", "user:ben", api.EffectDone, now-19*minute, now-17*minute), effect("h", "slack", "user:ben", api.EffectPending, now-17*minute, 0)
+	next.Payload = api.JSON(fmt.Sprintf(`{"request_handle":"h","request_id":"q","principal":"user:ben","channel":"slack","step":0,"turn":1,"in_place_of":%q,"failure":"status 410"}`, first.EffectID))
+	sent = []model.Effect{first, next}
+	require.Equal(t, map[string]api.NoticeState{"user:ben": api.NoticeMoved}, states(explained()))
+	require.Equal(t, "Allowed 5 min ago by ada.", explained().Text)
 }
 
 // manyRows is a store with an open request, whose run has many messages about earlier ones.
