@@ -142,8 +142,9 @@ type service struct {
 	http     *inbox
 	mail     *inbox
 	log      *safeBuffer
-	// ahead is how far the clock of addresses and links is ahead, in milliseconds.
-	ahead atomic.Int64
+	// ahead is how far the clock of addresses and links is ahead, in milliseconds, and later how far that of
+	// a database in memory.
+	ahead, later atomic.Int64
 }
 
 type safeBuffer struct {
