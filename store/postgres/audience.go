@@ -14,8 +14,9 @@ const (
 	audienceEvery = 5 * time.Second
 	// audienceTimeout bounds a check.
 	audienceTimeout = 5 * time.Second
-	// toldFor is how long a telling counts. Replicas send one each 30 s.
-	toldFor = 90 * time.Second
+	// toldFor is how long a telling counts: until two regular ones are missing. A replica whose tellings fail may have
+	// workers that ask it, so it is soon not known any more what they ask for.
+	toldFor = 2 * tellEvery * audienceEvery
 )
 
 // audience knows whether another replica may be listening; if not, nothing is sent. Listeners

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
-// tellEvery is how many regular checks for listeners pass between two tellings, which makes 30 s.
-const tellEvery = 6
+// tellEvery is how many regular checks for listeners pass between two tellings, which makes 10 s.
+const tellEvery = 2
 
 // telling is the part of a payload about the claims of workers since the replica's last telling, empty if there
 // were none. A telling may take several payloads.
