@@ -74,8 +74,8 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 			use += purpose(approval.Input)
 		}
 		lines = []string{use + "."}
-		if digest := strings.TrimPrefix(approval.InputDigest, "sha256:"); summary && len(digest) >= 8 {
-			m.Digest = digest[:8]
+		if digest := shortDigest(approval.InputDigest); summary && digest != "" {
+			m.Digest = digest
 			lines = append(lines, "Input digest: "+m.Digest)
 		}
 	}
@@ -85,6 +85,15 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 	}
 	m.Path, m.Link = s.linkTo(request.Handle)
 	return m.with(lines...)
+}
+
+// shortDigest returns the first eight digits of a digest, by which people recognize an input; "" for none.
+func shortDigest(digest string) string {
+	_, digits, _ := strings.Cut(digest, ":")
+	if len(digits) < 8 {
+		return ""
+	}
+	return digits[:8]
 }
 
 // purpose says by the shape of an input what its tool is used for, without any of its values.
