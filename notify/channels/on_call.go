@@ -126,19 +126,20 @@ func (s *source) ask(ctx context.Context) (people []string, untilMs int64, err e
 		return nil, 0, fmt.Errorf("the answer is longer than %d bytes", maxOnCallBytes)
 	}
 	var answer struct {
-		People  []string `json:"people"`
-		UntilMs int64    `json:"until_ms"`
+		People  *[]string `json:"people"`
+		UntilMs int64     `json:"until_ms"`
 	}
-	if json.Unmarshal(body, &answer) != nil {
+	// An answer without people, such as {"error": "maintenance"}, does not say that nobody is on call.
+	if json.Unmarshal(body, &answer) != nil || answer.People == nil {
 		return nil, 0, errors.New(`the answer is not {"people": ["user:NAME"], "until_ms": 0}`)
 	}
-	if len(answer.People) > api.MaxSelectors {
+	if len(*answer.People) > api.MaxSelectors {
 		return nil, 0, fmt.Errorf("the answer names more than %d people", api.MaxSelectors)
 	}
-	for _, who := range answer.People {
+	for _, who := range *answer.People {
 		if name, is := strings.CutPrefix(who, runs.SelectUser); !is || strings.TrimSpace(name) == "" || len(who) > api.MaxSelectorLength || strings.ContainsFunc(who, unicode.IsControl) {
 			return nil, 0, errors.New("the answer names somebody who is not user:NAME")
 		}
 	}
-	return slices.Compact(answer.People), answer.UntilMs, nil
+	return slices.Compact(*answer.People), answer.UntilMs, nil
 }

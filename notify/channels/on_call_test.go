@@ -104,6 +104,10 @@ func TestAnOnCallSourceIsNotTrusted(t *testing.T) {
 	}{
 		"no JSON":      {says(`<html>`), "the answer is not"},
 		"another type": {says(`{"people": "user:ada"}`), "the answer is not"},
+		"no people":    {says(`{}`), "the answer is not"},
+		"an error":     {says(`{"error": "maintenance"}`), "the answer is not"},
+		"no list":      {says(`{"people": null}`), "the answer is not"},
+		"null":         {says(`null`), "the answer is not"},
 		"a role":       {says(`{"people": ["role:admin"]}`), "not user:NAME"},
 		"another list": {says(`{"people": ["oncall:payments"]}`), "not user:NAME"},
 		"no name":      {says(`{"people": ["user: "]}`), "not user:NAME"},
