@@ -184,6 +184,11 @@ func TestQuietHours(t *testing.T) {
 		"the night of the longer clock":  {22 * 60, 7 * 60, "2026-10-25 01:00", "2026-10-25 07:00"},
 		"the night of the shorter clock": {22 * 60, 7 * 60, "2026-03-28 23:00", "2026-03-29 07:00"},
 		"over the end of a year":         {22 * 60, 7 * 60, "2026-12-31 23:00", "2027-01-01 07:00"},
+		"an end that the clock skips":    {22 * 60, 2*60 + 30, "2026-03-29 01:59", "2026-03-29 03:00"},
+		"after it":                       {22 * 60, 2*60 + 30, "2026-03-29 03:10", ""},
+		"a beginning that it skips":      {2*60 + 30, 7 * 60, "2026-03-29 03:10", "2026-03-29 07:00"},
+		"before it":                      {2*60 + 30, 7 * 60, "2026-03-29 01:59", ""},
+		"between skipped times":          {2*60 + 15, 2*60 + 45, "2026-03-29 03:20", ""},
 	} {
 		got := ""
 		if until := escalation.QuietUntil(berlin, c.from, c.to, moment(t, berlin, c.at)); until != 0 {
@@ -191,4 +196,14 @@ func TestQuietHours(t *testing.T) {
 		}
 		require.Equal(t, c.want, got, name)
 	}
+	// From 2:00 to 3:00 the clock shows each time twice.
+	twice := moment(t, berlin, "2026-10-25 01:00") + hour
+	require.Equal(t, moment(t, berlin, "2026-10-25 07:00"), escalation.QuietUntil(berlin, 2*60+30, 7*60, twice+hour/2), "the first beginning")
+	require.Zero(t, escalation.QuietUntil(berlin, 2*60+30, 7*60, twice+hour/2-1))
+	require.Equal(t, twice+3*hour/2, escalation.QuietUntil(berlin, 22*60, 2*60+30, twice+3*hour/2-1), "the last end")
+	require.Zero(t, escalation.QuietUntil(berlin, 22*60, 2*60+30, twice+3*hour/2))
+	// Midnight is skipped.
+	cairo := zone(t, "Africa/Cairo")
+	require.Equal(t, moment(t, cairo, "2026-04-24 01:00"), escalation.QuietUntil(cairo, 20*60, 24*60, moment(t, cairo, "2026-04-23 23:00")))
+	require.Zero(t, escalation.QuietUntil(cairo, 20*60, 24*60, moment(t, cairo, "2026-04-24 01:00")))
 }
