@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -51,26 +50,12 @@ func answered(answer egress.Answer, err error, nowMs int64) attempt {
 	case err != nil:
 		return attempt{failure: err}
 	case !takes(answer):
-		return attempt{failure: fmt.Errorf("status %d", answer.Status), retryAfterMs: retryAfter(answer, nowMs)}
+		return attempt{failure: fmt.Errorf("status %d", answer.Status), retryAfterMs: answer.PauseMs(nowMs)}
 	}
 	return attempt{}
 }
 
 func takes(answer egress.Answer) bool { return answer.Status >= 200 && answer.Status <= 299 }
-
-// retryAfter parses the header, a number of seconds or a date.
-func retryAfter(answer egress.Answer, nowMs int64) int64 {
-	if answer.RetryAfter == "" {
-		return 0
-	}
-	if seconds, err := time.ParseDuration(answer.RetryAfter + "s"); err == nil {
-		return max(seconds.Milliseconds(), 0)
-	}
-	if at, err := http.ParseTime(answer.RetryAfter); err == nil {
-		return max(at.UnixMilli()-nowMs, 0)
-	}
-	return 0
-}
 
 // breathe pauses after a failed claim, which would otherwise be retried at once.
 func breathe(ctx context.Context) {

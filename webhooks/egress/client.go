@@ -137,6 +137,20 @@ type Answer struct {
 	Body []byte
 }
 
+// PauseMs returns for how long the receiver asks not to be called: a number of seconds or a date. 0 is for no pause.
+func (a Answer) PauseMs(nowMs int64) int64 {
+	if a.RetryAfter == "" {
+		return 0
+	}
+	if seconds, err := time.ParseDuration(a.RetryAfter + "s"); err == nil {
+		return max(seconds.Milliseconds(), 0)
+	}
+	if at, err := http.ParseTime(a.RetryAfter); err == nil {
+		return max(at.UnixMilli()-nowMs, 0)
+	}
+	return 0
+}
+
 // calledKey is the context key for the address of the last call.
 type calledKey struct{}
 
