@@ -135,7 +135,7 @@ func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Messag
 	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
 		return fmt.Errorf("%w: status %d", notify.ErrPermanent, answer.Status)
 	case answer.Status < 200 || answer.Status > 299:
-		return fmt.Errorf("status %d", answer.Status)
+		return refusalOf(answer)
 	case refuses(answer.Body):
 		return fmt.Errorf("status %d, and ok is false in the answer", answer.Status)
 	}

@@ -1,16 +1,19 @@
 package channels
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -60,7 +63,7 @@ func TestAnswersOfReceivers(t *testing.T) {
 		"a pause of a day": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(http.StatusTooManyRequests)
-		}, "status 429"},
+		}, "status 429: the receiver asks for a pause"},
 		"gone": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, "given up: status 410"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +78,11 @@ func TestAnswersOfReceivers(t *testing.T) {
 				return
 			}
 			require.EqualError(t, err, c.want)
+			pause := (*runs.RetryAfterError)(nil)
+			require.Equal(t, strings.Contains(c.want, "pause"), errors.As(err, &pause))
+			if pause != nil {
+				require.Equal(t, (24 * time.Hour).Milliseconds(), pause.Ms)
+			}
 			require.NotErrorIs(t, err, egress.ErrRefused)
 		})
 	}

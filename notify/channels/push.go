@@ -222,17 +222,18 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 	if silent {
 		urgency = webpush.UrgencyNormal
 	}
+	through := &guarded{client: p.Client}
 	answer, err := webpush.SendNotificationWithContext(ctx, text, &webpush.Subscription{
 		Endpoint: to.Endpoint, Keys: webpush.Keys{P256dh: to.P256dh, Auth: to.Auth},
 	}, &webpush.Options{
-		HTTPClient: guarded{p.Client}, Subscriber: p.contact, Topic: topic, TTL: int(keeps.Seconds()), Urgency: urgency,
+		HTTPClient: through, Subscriber: p.contact, Topic: topic, TTL: int(keeps.Seconds()), Urgency: urgency,
 		VAPIDPublicKey: p.Key.public, VAPIDPrivateKey: p.Key.private,
 	})
 	if err != nil {
 		return pushFailure(ctx, err)
 	}
 	_ = answer.Body.Close() // it is empty
-	return pushAnswer(answer.StatusCode)
+	return pushAnswer(through.answer)
 }
 
 // pushFailure returns an error without the URL of the browser.
@@ -246,15 +247,15 @@ func pushFailure(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: the message cannot be encrypted", notify.ErrPermanent)
 }
 
-func pushAnswer(status int) error {
-	switch {
+func pushAnswer(answer egress.Answer) error {
+	switch status := answer.Status; {
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return fmt.Errorf("%w: status %d", notify.ErrGone, status)
 	case status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusRequestEntityTooLarge:
 		// The browser subscribed with another key, or the push service takes no such messages.
 		return fmt.Errorf("%w: status %d", notify.ErrPermanent, status)
 	case status < 200 || status > 299:
-		return fmt.Errorf("status %d", status)
+		return refusalOf(answer)
 	}
 	return nil
 }
@@ -262,20 +263,23 @@ func pushAnswer(status int) error {
 // errSent is wrapped by errors of the call.
 var errSent = errors.New("the call failed")
 
-// guarded sends requests of the library through the guard.
-type guarded struct{ client *egress.Client }
+// guarded sends one request of the library through the guard.
+type guarded struct {
+	client *egress.Client
+	answer egress.Answer
+}
 
 // Do sends a request. The reply has no body.
-func (g guarded) Do(r *http.Request) (*http.Response, error) {
+func (g *guarded) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	header := maps.Clone(r.Header)
 	header.Set("User-Agent", "holdpoint")
-	answer, err := g.client.Send(r.Context(), r.Method, r.URL.String(), header, body)
+	g.answer, err = g.client.Send(r.Context(), r.Method, r.URL.String(), header, body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSent, err)
 	}
-	return &http.Response{StatusCode: answer.Status, Body: http.NoBody}, nil
+	return &http.Response{StatusCode: g.answer.Status, Body: http.NoBody}, nil
 }
