@@ -4,6 +4,8 @@ package api
 const (
 	// MaxAddresses is the maximum number of addresses of a person.
 	MaxAddresses = 16
+	// MaxAddedAddresses is how many addresses a person may have after an admin has added one.
+	MaxAddedAddresses = 8
 	// MaxAddressLength is the maximum length of an address.
 	MaxAddressLength = 254
 	// MaxRecipients is the maximum number of people notified of one request.
@@ -14,7 +16,8 @@ const (
 	AddressCodeTries   = 5
 	AddressCodePauseMs = 60_000
 	// AddressCodesOfDestination and AddressCodesOfPerson limit the codes within AddressCodeWindowMs
-	// to one destination, by all people together, and of one person. Removed addresses count.
+	// to one destination, by all people together, and of one person. Removed addresses count. A person who has had no
+	// code sent to a destination may have one, however many others had.
 	AddressCodesOfDestination = 5
 	AddressCodesOfPerson      = 32
 	AddressCodeWindowMs       = 86_400_000

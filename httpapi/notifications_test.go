@@ -158,11 +158,11 @@ func browsers(t *testing.T, a *rig) {
 var _ notify.Store = (*brokenStore)(nil)
 
 // AddAddress and the following methods implement notify.Store and the sender.
-func (s *brokenStore) AddAddress(context.Context, *notify.Address, notify.CodeCounts, notify.CodeCounts, *journal.Entry) (bool, error) {
+func (s *brokenStore) AddAddress(context.Context, *notify.Address, int, *notify.CodeCounts, *notify.CodeCounts, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 
-func (s *brokenStore) CodeCounts(context.Context, string, string) ([]notify.CodeCount, error) {
+func (s *brokenStore) CodeCounts(context.Context, *notify.CodeCounts) ([]notify.CodeCount, error) {
 	return nil, s.err
 }
 

@@ -48,10 +48,10 @@ type Store interface {
 	SentStore
 	// AddAddress writes an address with a code, or replaces the code of an address that is not
 	// verified, together with the counts after it. It writes no address and returns false if the
-	// counts are no longer those of before.
-	AddAddress(ctx context.Context, a *Address, before, after CodeCounts, entry *journal.Entry) (bool, error)
-	// CodeCounts returns the existing counts of two subjects.
-	CodeCounts(ctx context.Context, destination, person string) ([]CodeCount, error)
+	// counts are no longer those of before, or the person has most other addresses.
+	AddAddress(ctx context.Context, a *Address, most int, before, after *CodeCounts, entry *journal.Entry) (bool, error)
+	// CodeCounts returns the existing counts of these subjects.
+	CodeCounts(ctx context.Context, subjects *CodeCounts) ([]CodeCount, error)
 	// DropCodeCounts deletes counts that started before a time.
 	DropCodeCounts(ctx context.Context, beforeMs int64) error
 	// Addresses returns the addresses of these principals, oldest first.
@@ -143,7 +143,7 @@ func (s *Service) addCode(ctx context.Context, caller, principal string, body *a
 		return nil, "", err
 	}
 	for range addAttempts {
-		made, facts, err := s.codeFacts(ctx, principal, body, kind)
+		made, facts, err := s.codeFacts(ctx, caller, principal, body, kind)
 		if err != nil || made.VerifiedAtMs != 0 {
 			return made, "", err
 		}
@@ -161,7 +161,7 @@ func (s *Service) addCode(ctx context.Context, caller, principal string, body *a
 			event.Principal = principal
 		}
 		entry := auth.EntryBy(auth.From(ctx), facts.nowMs, event)
-		if added, err := s.options.Store.AddAddress(ctx, made, facts.counts, after, entry); err != nil || added {
+		if added, err := s.options.Store.AddAddress(ctx, made, facts.most, &facts.counts, &after, entry); err != nil || added {
 			return made, code, err
 		}
 	}
@@ -169,12 +169,12 @@ func (s *Service) addCode(ctx context.Context, caller, principal string, body *a
 }
 
 // codeFacts returns the address to add, or an existing one, and the facts for its code.
-func (s *Service) codeFacts(ctx context.Context, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, *codeFacts, error) {
+func (s *Service) codeFacts(ctx context.Context, caller, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, *codeFacts, error) {
 	nowMs := s.options.NowMs()
 	made := &Address{Principal: principal, Channel: body.Channel, Address: body.Address, CreatedAtMs: nowMs, AddressID: s.options.NewID(PrefixAddress)}
-	facts := &codeFacts{nowMs: nowMs, counts: CodeCounts{
-		Destination: CodeCount{Subject: subjectOfDestination(kind, body.Channel, body.Address)}, Person: CodeCount{Subject: SubjectOfPerson(principal)},
-	}}
+	facts := &codeFacts{
+		nowMs: nowMs, most: mostAddresses(caller, principal), counts: countsOf(caller, subjectOfDestination(kind, body.Channel, body.Address)),
+	}
 	all, err := s.options.Store.Addresses(ctx, []string{principal})
 	if err != nil {
 		return nil, nil, err
@@ -186,15 +186,15 @@ func (s *Service) codeFacts(ctx context.Context, principal string, body *api.Add
 			facts.others--
 		}
 	}
-	counts, err := s.options.Store.CodeCounts(ctx, facts.counts.Destination.Subject, facts.counts.Person.Subject)
+	counts, err := s.options.Store.CodeCounts(ctx, &facts.counts)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, count := range counts {
-		if count.Subject == facts.counts.Person.Subject {
-			facts.counts.Person = count
-		} else {
-			facts.counts.Destination = count
+	for _, found := range counts {
+		for _, count := range facts.counts.all() {
+			if count.Subject == found.Subject {
+				*count = found
+			}
 		}
 	}
 	return made, facts, nil

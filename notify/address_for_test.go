@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 	"time"
@@ -65,5 +66,43 @@ func TestAnAdminAddsAnAddressForAPerson(t *testing.T) {
 		_, err = ada.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "ada@example.com", Principal: "user:ada"})
 		require.NoError(t, err)
 		require.NotContains(t, s.mail.all()[1], "An admin")
+	})
+}
+
+// An admin cannot use up a person's codes and addresses.
+func TestAnAdminLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		made := func(principal string, role api.Role) *client.Client {
+			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "t", Principal: principal, Role: role}, "user:test", "")
+			require.NoError(t, err)
+			return s.Connect(client.WithToken(token.Secret))
+		}
+		refused := func(err error, code api.Code) {
+			t.Helper()
+			var problem *client.Error
+			require.ErrorAs(t, err, &problem)
+			require.Equal(t, code, problem.Code)
+		}
+		admin, ben := made("user:root", api.RoleAdmin), made("user:ben", api.RoleOperator)
+		add := func(c *client.Client, who string, n int) error {
+			_, err := c.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: fmt.Sprintf("%s-%d@example.com", who[len("user:"):], n), Principal: who})
+			return err
+		}
+		sent := 0
+		for _, who := range []string{"user:ben", "user:cyd", "user:dan", "user:eve"} {
+			for n := range api.MaxAddedAddresses {
+				require.NoError(t, add(admin, who, n))
+				sent++
+			}
+			refused(add(admin, who, api.MaxAddedAddresses), api.CodeTooManyAddresses)
+		}
+		require.Equal(t, api.AddressCodesOfPerson, sent)
+		refused(add(admin, "user:joe", 0), api.CodeTooManyCodes)
+		for n := range api.MaxAddresses - api.MaxAddedAddresses {
+			require.NoError(t, add(ben, "user:ben", 100+n))
+		}
+		refused(add(ben, "user:ben", 200), api.CodeTooManyAddresses)
 	})
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CodeCount is a row of code_counts: the codes sent because of one person, or to one destination. It
+// CodeCount is a row of code_counts: the codes that one person had sent, all to one destination, or both. It
 // outlives the address, so removing an address does not allow another code.
 type CodeCount struct {
-	// Subject is a person, or the hash of a destination.
+	// Subject is a person, the hash of a destination, or the hash of both.
 	Subject string
 	// SinceMs is when the first of Sent codes was sent, LastMs when the last was.
 	SinceMs, Sent, LastMs int64
@@ -20,11 +20,27 @@ type CodeCount struct {
 	Mark string
 }
 
-// CodeCounts are the two counts of a code.
-type CodeCounts struct{ Destination, Person CodeCount }
+// CodeCounts are the counts of a code. Person is who had it sent, which for an address that an admin adds is not its
+// owner: nobody uses up the codes of somebody else. Pair has the codes of that person to the destination.
+type CodeCounts struct{ Destination, Person, Pair CodeCount }
 
 // SubjectOfPerson returns the subject of a person's count.
 func SubjectOfPerson(principal string) string { return "person:" + principal }
+
+// SubjectOfAddresses returns the subject that is locked while somebody's addresses are counted.
+func SubjectOfAddresses(principal string) string { return "addresses:" + principal }
+
+// countsOf returns the counts of a first code.
+func countsOf(caller, destination string) CodeCounts {
+	sum := sha256.Sum256([]byte(destination + " " + caller))
+	return CodeCounts{
+		Destination: CodeCount{Subject: destination}, Person: CodeCount{Subject: SubjectOfPerson(caller)},
+		Pair: CodeCount{Subject: "pair:" + hex.EncodeToString(sum[:])},
+	}
+}
+
+// all returns the counts.
+func (c *CodeCounts) all() []*CodeCount { return []*CodeCount{&c.Destination, &c.Person, &c.Pair} }
 
 // subjectOfDestination returns the same subject for the spellings of one mailbox.
 func subjectOfDestination(kind api.ChannelKind, channel, address string) string {
@@ -42,35 +58,52 @@ func subjectOfDestination(kind api.ChannelKind, channel, address string) string 
 type codeFacts struct {
 	nowMs  int64
 	counts CodeCounts
-	// others is the number of other addresses of the person.
-	others int
+	// others is the number of other addresses of the owner, who may have most.
+	others, most int
+}
+
+// mostAddresses returns how many addresses a person may have once the caller has added one. An admin leaves room for
+// the person's own.
+func mostAddresses(caller, principal string) int {
+	if caller != principal {
+		return api.MaxAddedAddresses
+	}
+	return api.MaxAddresses
 }
 
 // decideCode decides whether a code may be sent, and returns the counts with it. mark is random.
 // Errors: too_many_addresses; too_many_codes.
 func decideCode(f *codeFacts, mark string) (CodeCounts, error) {
-	if f.others >= api.MaxAddresses {
+	switch {
+	case f.others >= f.most && f.most == api.MaxAddresses:
 		return CodeCounts{}, refusal.New(api.CodeTooManyAddresses, "you have %d addresses: remove one", api.MaxAddresses)
+	case f.others >= f.most:
+		return CodeCounts{}, refusal.New(api.CodeTooManyAddresses, "the person has %d addresses or more: only they may add others", f.most)
 	}
-	destination, person := within(f.counts.Destination, f.nowMs), within(f.counts.Person, f.nowMs)
+	after := f.counts
+	for _, count := range after.all() {
+		*count = within(*count, f.nowMs)
+	}
+	destination, person := &after.Destination, &after.Person
 	switch {
 	case destination.Sent > 0 && f.nowMs < destination.LastMs+api.AddressCodePauseMs:
 		return CodeCounts{}, refusal.TooSoon(api.CodeTooManyCodes, destination.LastMs+api.AddressCodePauseMs-f.nowMs, "a code was sent to this address less than a minute ago")
-	case destination.Sent >= api.AddressCodesOfDestination:
+	case destination.Sent >= api.AddressCodesOfDestination && after.Pair.Sent > 0:
+		// Somebody who has had none may be the owner of the mailbox, whose codes others have used up.
 		return CodeCounts{}, refusal.TooSoon(api.CodeTooManyCodes, destination.SinceMs+api.AddressCodeWindowMs-f.nowMs,
 			"%d codes were sent to this address within a day", api.AddressCodesOfDestination)
 	case person.Sent >= api.AddressCodesOfPerson:
 		return CodeCounts{}, refusal.TooSoon(api.CodeTooManyCodes, person.SinceMs+api.AddressCodeWindowMs-f.nowMs,
 			"you had %d codes sent within a day", api.AddressCodesOfPerson)
 	}
-	for _, count := range []*CodeCount{&destination, &person} {
+	for _, count := range after.all() {
 		if count.Sent == 0 {
 			count.SinceMs = f.nowMs
 		}
 		count.Sent++
 		count.LastMs, count.Mark = f.nowMs, mark
 	}
-	return CodeCounts{Destination: destination, Person: person}, nil
+	return after, nil
 }
 
 // within returns a count, restarted if its period is over.

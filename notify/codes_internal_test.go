@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,17 +21,25 @@ func TestWhetherACodeMayBeSent(t *testing.T) {
 		code    api.Code
 		afterMs int64
 	}{
-		"first":                    {facts: codeFacts{}},
-		"16 addresses":             {facts: codeFacts{others: api.MaxAddresses}, code: api.CodeTooManyAddresses},
-		"half a minute ago":        {facts: codeFacts{counts: CodeCounts{Destination: count(1, now-30_000, now-30_000)}}, code: api.CodeTooManyCodes, afterMs: 30_000},
-		"a minute ago":             {facts: codeFacts{counts: CodeCounts{Destination: count(1, now-minute, now-minute)}}},
-		"a person's pause":         {facts: codeFacts{counts: CodeCounts{Person: count(1, now, now)}}},
-		"five to this address":     {facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day+1, now-minute)}}, code: api.CodeTooManyCodes, afterMs: 1},
-		"five a day ago":           {facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day, now-minute)}}},
-		"32 of this person":        {facts: codeFacts{counts: CodeCounts{Person: count(32, now-minute, now)}}, code: api.CodeTooManyCodes, afterMs: day - minute},
-		"32 of this person, a day": {facts: codeFacts{counts: CodeCounts{Person: count(32, now-day, now)}}},
+		"first":             {facts: codeFacts{}},
+		"16 addresses":      {facts: codeFacts{others: api.MaxAddresses}, code: api.CodeTooManyAddresses},
+		"half a minute ago": {facts: codeFacts{counts: CodeCounts{Destination: count(1, now-30_000, now-30_000)}}, code: api.CodeTooManyCodes, afterMs: 30_000},
+		"a minute ago":      {facts: codeFacts{counts: CodeCounts{Destination: count(1, now-minute, now-minute)}}},
+		"a person's pause":  {facts: codeFacts{counts: CodeCounts{Person: count(1, now, now)}}},
+		"five to this address": {
+			facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day+1, now-minute), Pair: count(1, now-minute, now-minute)}}, code: api.CodeTooManyCodes, afterMs: 1,
+		},
+		"five, all by others": {facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day+1, now-minute)}}},
+		"five, the own one a day ago": {
+			facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day+1, now-minute), Pair: count(1, now-day, now-day)}},
+		},
+		"8 addresses, for another person": {facts: codeFacts{others: api.MaxAddedAddresses, most: api.MaxAddedAddresses}, code: api.CodeTooManyAddresses},
+		"8 addresses":                     {facts: codeFacts{others: api.MaxAddedAddresses}},
+		"five a day ago":                  {facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day, now-minute)}}},
+		"32 of this person":               {facts: codeFacts{counts: CodeCounts{Person: count(32, now-minute, now)}}, code: api.CodeTooManyCodes, afterMs: day - minute},
+		"32 of this person, a day":        {facts: codeFacts{counts: CodeCounts{Person: count(32, now-day, now)}}},
 	} {
-		c.facts.nowMs = now
+		c.facts.nowMs, c.facts.most = now, cmp.Or(c.facts.most, api.MaxAddresses)
 		after, err := decideCode(&c.facts, "new")
 		require.Equal(t, c.code, refusal.CodeOf(err), name)
 		if c.code != "" {
@@ -39,7 +48,7 @@ func TestWhetherACodeMayBeSent(t *testing.T) {
 			require.Equal(t, c.afterMs, refused.AfterMs, name)
 			continue
 		}
-		for _, count := range []CodeCount{after.Destination, after.Person} {
+		for _, count := range []CodeCount{after.Destination, after.Person, after.Pair} {
 			require.Equal(t, "new", count.Mark, name)
 			require.Equal(t, now, count.LastMs, name)
 			require.Positive(t, count.Sent, name)

@@ -20,7 +20,7 @@ const (
 SELECT a.address_id, a.principal, a.channel, a.address, a.verified_at_ms, a.code_hash, a.code_until_ms, a.code_tries, a.created_at_ms
 FROM addresses AS a`
 
-	sqlCodeCounts = `SELECT c.subject, c.since_ms, c.sent, c.last_ms, c.mark FROM code_counts AS c WHERE c.subject IN ($1, $2)`
+	sqlCodeCounts = `SELECT c.subject, c.since_ms, c.sent, c.last_ms, c.mark FROM code_counts AS c WHERE c.subject IN ($1, $2, $3)`
 
 	sqlAnyAddress = `SELECT a.address_id FROM addresses AS a WHERE a.verified_at_ms > 0 LIMIT 1`
 
@@ -34,22 +34,24 @@ func addressTargets(a *notify.Address) []any {
 }
 
 // AddAddress implements notify.Store.
-func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, before, after notify.CodeCounts, entry *journal.Entry) (bool, error) {
-	to, by := &after.Destination, &after.Person
-	// The second statement only changes a row if the first has changed both of its rows.
+func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, most int, before, after *notify.CodeCounts, entry *journal.Entry) (bool, error) {
+	to, by, pair := &after.Destination, &after.Person, &after.Pair
+	// The last statement only changes a row if the one before has changed all of its rows.
 	return k.writeAll(ctx,
+		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfAddresses(a.Principal), to.LastMs}},
 		tokens.Write{SQL: sqlCountCode, Args: []any{
 			to.Subject, to.SinceMs, to.Sent, to.LastMs, before.Destination.Mark, by.Subject, by.SinceMs, by.Sent, by.LastMs, before.Person.Mark, by.Mark,
+			pair.Subject, pair.SinceMs, pair.Sent, pair.LastMs, before.Pair.Mark,
 		}},
 		tokens.Write{SQL: sqlAddAddress, Entry: entry, Args: []any{
-			a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(api.MaxAddresses), to.Subject, by.Subject, by.Mark,
+			a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(most), to.Subject, by.Subject, by.Mark, pair.Subject,
 		}})
 }
 
 // CodeCounts implements notify.Store.
-func (k *Endpoints) CodeCounts(ctx context.Context, destination, person string) ([]notify.CodeCount, error) {
+func (k *Endpoints) CodeCounts(ctx context.Context, of *notify.CodeCounts) ([]notify.CodeCount, error) {
 	targets := func(c *notify.CodeCount) []any { return []any{&c.Subject, &c.SinceMs, &c.Sent, &c.LastMs, &c.Mark} }
-	return read.List(ctx, k.db, targets, sqlCodeCounts, destination, person)
+	return read.List(ctx, k.db, targets, sqlCodeCounts, of.Destination.Subject, of.Person.Subject, of.Pair.Subject)
 }
 
 // DropCodeCounts implements notify.Store.
@@ -81,7 +83,7 @@ func (k *Endpoints) VerifyAddress(ctx context.Context, a *notify.Address, codeHa
 // AddSubscription implements notify.Store.
 func (k *Endpoints) AddSubscription(ctx context.Context, a *notify.Address, entry *journal.Entry) (bool, error) {
 	return k.writeAll(ctx,
-		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
+		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfAddresses(a.Principal), a.CreatedAtMs}},
 		tokens.Write{SQL: sqlAddSubscription, Entry: entry, Args: []any{
 			a.AddressID, a.Principal, a.Channel, a.Address, a.CreatedAtMs, int64(api.MaxAddresses),
 		}})

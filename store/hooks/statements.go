@@ -94,13 +94,13 @@ WHERE webhook_id = $1 AND updated_at_ms = $10`
 // The statements about people's addresses and codes.
 //
 // sqlAddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6 code_until_ms, $7
-// created_at_ms, $8 the maximum number of addresses per person, and $9, $10 and $11 the two subjects and the
-// new mark of sqlCountCode. sqlTryCode takes $1 address_id, $2 principal, $3 the current time and $4 the maximum
+// created_at_ms, $8 the maximum number of addresses per person, $9, $10 and $12 the subjects of sqlCountCode and $11
+// its new mark. sqlTryCode takes $1 address_id, $2 principal, $3 the current time and $4 the maximum
 // number of tries. sqlVerifyAddress and sqlVerifyOnlyAddress take $1 address_id, $2 principal,
 // $3 code_hash and $4 the current time.
 //
 // sqlCountCode takes $1 to $5 of the destination's count (subject, since_ms, sent, last_ms, the mark it must
-// have), $6 to $10 the same of the person's, and $11 the new mark. sqlDropCodeCounts takes $1 the time before
+// have), $6 to $10 the same of the person's, $11 the new mark, and $12 to $16 the same of both's. sqlDropCodeCounts takes $1 the time before
 // which counts have expired.
 //
 // sqlLockSubject takes $1 the subject of a count and $2 the current time. sqlAddSubscription takes $1
@@ -111,7 +111,7 @@ const (
 INSERT INTO addresses (address_id, principal, channel, address, verified_at_ms, code_hash, code_until_ms, code_tries, created_at_ms)
 SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), 0, CAST($5 AS text), CAST($6 AS bigint), 0, CAST($7 AS bigint)
 WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($8 AS bigint)
-	AND (SELECT count(*) FROM code_counts AS c WHERE c.subject IN ($9, $10) AND c.mark = $11) = 2
+	AND (SELECT count(*) FROM code_counts AS c WHERE c.subject IN ($9, $10, $12) AND c.mark = $11) = 3
 ON CONFLICT (principal, channel, address) DO UPDATE SET
 	code_hash = excluded.code_hash, code_until_ms = excluded.code_until_ms, code_tries = 0
 WHERE addresses.verified_at_ms = 0 AND addresses.address_id = excluded.address_id`
@@ -131,9 +131,10 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = 
 	sqlCountCode = `
 INSERT INTO code_counts (subject, since_ms, sent, last_ms, mark) VALUES
 	(CAST($1 AS text), CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), CAST($11 AS text)),
-	(CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS bigint), CAST($9 AS bigint), CAST($11 AS text))
+	(CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS bigint), CAST($9 AS bigint), CAST($11 AS text)),
+	(CAST($12 AS text), CAST($13 AS bigint), CAST($14 AS bigint), CAST($15 AS bigint), CAST($11 AS text))
 ON CONFLICT (subject) DO UPDATE SET since_ms = excluded.since_ms, sent = excluded.sent, last_ms = excluded.last_ms, mark = excluded.mark
-WHERE code_counts.mark = CASE WHEN code_counts.subject = CAST($1 AS text) THEN CAST($5 AS text) ELSE CAST($10 AS text) END`
+WHERE code_counts.mark = CASE code_counts.subject WHEN CAST($1 AS text) THEN CAST($5 AS text) WHEN CAST($6 AS text) THEN CAST($10 AS text) ELSE CAST($16 AS text) END`
 	sqlDropCodeCounts = `
 DELETE FROM code_counts WHERE subject IN (
 	SELECT old.subject FROM code_counts AS old WHERE old.since_ms <= CAST($1 AS bigint) ORDER BY old.since_ms LIMIT 1000)`
