@@ -33,7 +33,7 @@ type Collector struct {
 	Workers Workers
 	// Directory lists the credentials.
 	Directory Directory
-	// ShowEffect returns the caller's view of an effect.
+	// ShowEffect returns the caller's view of an effect; nil for the service itself.
 	ShowEffect func(effect *model.Effect) api.EffectView
 
 	// RulesNear returns the standing rules about an open request, and how many there are beyond api.MaxExplainedRules. It

@@ -53,7 +53,7 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 				if notice.InPlaceOf != "" {
 					next[notice.InPlaceOf] = notice
 				}
-				sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
+				sent[notice.RequestHandle] = append(sent[notice.RequestHandle], c.explainedNotice(&effects[i], notice))
 				ids[notice.RequestHandle] = append(ids[notice.RequestHandle], effects[i].EffectID)
 			}
 			if left -= len(effects); left <= 0 || len(effects) < query.Limit {
@@ -67,7 +67,7 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 	for handle, notices := range sent {
 		for i := range notices {
 			if moved := next[ids[handle][i]]; moved != nil {
-				notices[i].State, notices[i].Error, notices[i].NextChannel = api.NoticeMoved, moved.Failure, moved.Channel
+				notices[i].State, notices[i].Error, notices[i].NextChannel = api.NoticeMoved, c.reason(moved.Failure), moved.Channel
 			}
 		}
 	}
@@ -157,10 +157,18 @@ func (c *Collector) withdrawnAt(ctx context.Context, request *model.Request, cha
 	return effects[0].FinishedAtMs, nil
 }
 
-func explainedNotice(effect *model.Effect, notice *model.PersonNotice) api.ExplainedNotice {
+// reason returns the reason of a failure as the caller may see it.
+func (c *Collector) reason(failure string) string {
+	if c.ShowEffect == nil || failure == "" {
+		return failure
+	}
+	return c.ShowEffect(&model.Effect{LastError: failure}).LastError
+}
+
+func (c *Collector) explainedNotice(effect *model.Effect, notice *model.PersonNotice) api.ExplainedNotice {
 	e := api.ExplainedNotice{
 		Who: notice.Principal, Channel: notice.Channel, State: api.NoticePending, AtMs: effect.CreatedAtMs,
-		Attempts: effect.Attempts, NextAtMs: effect.DueAtMs, Error: effect.LastError,
+		Attempts: effect.Attempts, NextAtMs: effect.DueAtMs, Error: c.reason(effect.LastError),
 	}
 	switch effect.State {
 	case api.EffectDone:

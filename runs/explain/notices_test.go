@@ -140,9 +140,10 @@ func TestNoticesBehindManyOthers(t *testing.T) {
 	for n := range int64(250) {
 		effects = append(effects, message("other", "user:eve", "", n))
 	}
+	var shows func(*model.Effect) api.EffectView
 	explained := func(more ...model.Effect) *api.RequestExplanation {
 		c := &explain.Collector{
-			Channels: []string{"mail"}, NowMs: func(context.Context) (int64, error) { return now, nil }, Directory: openDirectory{},
+			ShowEffect: shows, Channels: []string{"mail"}, NowMs: func(context.Context) (int64, error) { return now, nil }, Directory: openDirectory{},
 		}
 		store := &manyRows{rows: &rows{request: *request.Request, effects: slices.Concat(effects, more)}}
 		c.Reader, c.Whole = store, store
@@ -161,6 +162,11 @@ func TestNoticesBehindManyOthers(t *testing.T) {
 	last := again
 	last.State, last.LastError = api.EffectFailed, "status 404"
 	require.Contains(t, explained(first, last).Text, " Notified: ada (mail, not reached, given up 8 min ago; first tried by mail).")
+	// The reasons are as in the effects below: only some callers see them.
+	shows = func(*model.Effect) api.EffectView { return api.EffectView{LastError: "hidden"} }
+	for _, notice := range explained(first, last).Notified {
+		require.Equal(t, "hidden", notice.Error)
+	}
 	// What is not read is not denied.
 	for n := range int64(2_000) {
 		effects = append(effects, message("other", "user:eve", "", 1_000+n))
