@@ -76,6 +76,9 @@ type RequestExplanation struct {
 	// Notified has the notifications about the request by the channels of the replica, at most
 	// MaxRecipients. Of a settled request it has no pending ones.
 	Notified []ExplainedNotice `json:"notified,omitempty"`
+	// NotReached has whom the steps of the open request's escalation selected and who got no message since, at
+	// most MaxNotReached.
+	NotReached []ExplainedNotReached `json:"not_reached,omitempty"`
 	// NotifyAtMs is when people will be notified of the request.
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
 	// Next is the next step of the request's escalation; absent without one.
@@ -142,6 +145,14 @@ type ExplainedNotice struct {
 	Error    string `json:"error,omitempty"`
 	// NextChannel is the channel of the next address, with the state [NoticeMoved].
 	NextChannel string `json:"next_channel,omitempty"`
+}
+
+// ExplainedNotReached says why somebody got no message.
+type ExplainedNotReached struct {
+	// Who is a principal or a selector.
+	Who string `json:"who"`
+	// WhyNot is the reason, as in the event request_notified, or "nobody" if the selector fits nobody who may decide.
+	WhyNot string `json:"why_not"`
 }
 
 // ExplainedCaller says whether the caller's allow or answer would be accepted now.

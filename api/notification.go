@@ -10,6 +10,8 @@ const (
 	MaxAddressLength = 254
 	// MaxRecipients is the maximum number of people notified of one request.
 	MaxRecipients = 100
+	// MaxNotReached is the maximum number of people and selectors that an explanation lists as not reached.
+	MaxNotReached = 20
 	// AddressCodeMs is how long the code of an address is valid, AddressCodeTries how often it may
 	// be tried, and AddressCodePauseMs how long another code to the same destination must wait.
 	AddressCodeMs      = 900_000

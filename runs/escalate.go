@@ -25,6 +25,8 @@ const (
 	// WhyOnCallFailed is of an on-call source that did not say who is on call. Its last answer counted,
 	// or nobody, if there is none.
 	WhyOnCallFailed = "on_call_failed"
+	// WhyNobody is of a selector that fits nobody who may decide.
+	WhyNobody = "nobody"
 	// WhyOnCallEmpty is of an on-call source that named nobody.
 	WhyOnCallEmpty = "nobody_on_call"
 )
@@ -106,7 +108,7 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 			}
 			continue
 		}
-		w.notifyByStep(run, request, &state, step, plan.Steps[step].Urgent, to, told)
+		w.notifyByStep(run, request, &state, &plan.Steps[step], step, to, told)
 	}
 	if len(due) > 0 {
 		state.Rounds++
@@ -137,7 +139,13 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 }
 
 // notifyByStep enqueues a message to each recipient of a step who has none yet, and writes its event.
-func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state *model.EscalationState, step int64, urgent bool, to []Recipient, told map[string]bool) {
+func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state *model.EscalationState, of *api.EscalationStep, step int64, to []Recipient, told map[string]bool) {
+	state.Begin(of.Notify)
+	if len(to) == 0 {
+		for _, selector := range of.Notify {
+			state.Miss(selector, WhyNobody)
+		}
+	}
 	listed := make([]notifiedPerson, 0, len(to))
 	for _, recipient := range to {
 		person := notifiedPerson{Who: recipient.Principal, WhyNot: recipient.WhyNot}
@@ -154,7 +162,10 @@ func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state
 			if recipient.Withdraws {
 				state.WithdrawFrom(recipient.Channel)
 			}
-			w.enqueueNotice(request, recipient, model.PersonNotice{Step: state.Rounds, OfStep: step, Urgent: urgent})
+			w.enqueueNotice(request, recipient, model.PersonNotice{Step: state.Rounds, OfStep: step, Urgent: of.Urgent})
+		}
+		if person.WhyNot != "" && person.WhyNot != WhyToldNow {
+			state.Miss(person.Who, person.WhyNot)
 		}
 		listed = append(listed, person)
 	}

@@ -119,6 +119,48 @@ func TestAnEscalation(t *testing.T) {
 	require.Nil(t, e.request("r", "q").EscalationState)
 }
 
+// Whom a step did not reach is remembered, until they get a message or the selector selects somebody.
+func TestWhomAStepDidNotReachIsRemembered(t *testing.T) {
+	t.Parallel()
+	e := newEscalating(t,
+		api.EscalationStep{Notify: []string{"user:ben", "oncall:pay"}},
+		api.EscalationStep{AfterMs: minuteMs, Notify: []string{"group:gone", "role:operator"}},
+		api.EscalationStep{AfterMs: 2 * minuteMs, Notify: []string{"group:gone", "user:ben", "user:eve"}},
+		api.EscalationStep{AfterMs: 3 * minuteMs, Notify: []string{"oncall:pay"}},
+	)
+	without := func(why string, who ...string) (list []runs.Recipient) {
+		for _, name := range who {
+			list = append(list, runs.Recipient{Principal: name, WhyNot: why})
+		}
+		return list
+	}
+	many := make([]string, 2*api.MaxNotReached)
+	for i := range many {
+		many[i] = fmt.Sprint("user:", i)
+	}
+	e.people = map[int64][]runs.Recipient{
+		0: append(without(runs.WhyOnCallFailed, "oncall:pay"), without(runs.WhyNoAddress, "user:ben")...), 1: {},
+		2: append(byMail("ben"), without(runs.WhyNotAllowed, "user:eve")...), 3: without(runs.WhyNoAddress, many...),
+	}
+	for i, want := range [][]model.NotReached{
+		{{Who: "oncall:pay", Why: runs.WhyOnCallFailed}, {Who: "user:ben", Why: runs.WhyNoAddress}},
+		{
+			{Who: "oncall:pay", Why: runs.WhyOnCallFailed}, {Who: "user:ben", Why: runs.WhyNoAddress},
+			{Who: "group:gone", Why: runs.WhyNobody}, {Who: "role:operator", Why: runs.WhyNobody},
+		},
+		{{Who: "oncall:pay", Why: runs.WhyOnCallFailed}, {Who: "role:operator", Why: runs.WhyNobody}, {Who: "user:eve", Why: runs.WhyNotAllowed}},
+	} {
+		e.nowMs = startMs + int64(i)*minuteMs
+		e.advance()
+		require.Equal(t, want, e.request("r", "q").Progress().NotReached, "step %d", i)
+	}
+	e.nowMs = startMs + 3*minuteMs
+	e.advance()
+	last := e.request("r", "q").Progress().NotReached
+	require.Len(t, last, api.MaxNotReached)
+	require.Equal(t, []model.NotReached{{Who: "role:operator", Why: runs.WhyNobody}, {Who: "user:eve", Why: runs.WhyNotAllowed}}, last[:2], "the source answers again")
+}
+
 // A replica that was down sends one message a person, not one a step.
 func TestStepsThatWereMissedAreOneMessage(t *testing.T) {
 	t.Parallel()

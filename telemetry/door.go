@@ -27,6 +27,7 @@ type Door struct {
 	decisions    *prometheus.CounterVec
 	waited       *prometheus.HistogramVec
 	lost         prometheus.Counter
+	notReached   *prometheus.CounterVec
 	faces        []string // vias of faces
 
 	// Children of the vectors by their labels: a look-up costs more than counting.
@@ -67,11 +68,12 @@ func newDoor(faces []string) *Door {
 		decisions:    counters("decisions_total", "Requests that were settled, by outcome and by the way on which the decision came.", "kind", "outcome", "via"),
 		waited:       histograms("decision_wait_seconds", "How long settled requests had waited.", humanBuckets, "kind", "outcome"),
 		lost:         counter("lost_sessions_total", "Sessions of which the database was found to have less than callers were told of."),
+		notReached:   newNotReached(),
 	}
 }
 
 func (d *Door) collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.commands, d.lapses, d.laneWait, d.transactions, d.batch, d.events, d.raised, d.decisions, d.waited, d.lost}
+	return []prometheus.Collector{d.commands, d.lapses, d.laneWait, d.transactions, d.batch, d.events, d.raised, d.decisions, d.waited, d.lost, d.notReached}
 }
 
 // Answered implements [door.Observer].
@@ -113,6 +115,9 @@ func (d *Door) Committed(changes []runs.Change) {
 		change := &changes[i]
 		for _, event := range change.Events {
 			d.byEvent.of(event.Type, func() prometheus.Counter { return d.events.WithLabelValues(string(event.Type)) }).Inc()
+			if event.Type == api.EventRequestNotified {
+				d.notified(event.Body)
+			}
 		}
 		for _, request := range change.NewRequests {
 			d.byRaised.of(request.Kind, func() prometheus.Counter { return d.raised.WithLabelValues(string(request.Kind)) }).Inc()

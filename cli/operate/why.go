@@ -144,5 +144,8 @@ func requestExplained(e *api.RequestExplanation, now time.Time) []console.Field 
 		}
 		fields = append(fields, console.Field{"notified", line})
 	}
+	for _, missed := range e.NotReached {
+		fields = append(fields, console.Field{"not reached", missed.Who + ", " + missed.WhyNot})
+	}
 	return fields
 }

@@ -290,3 +290,21 @@ func TestEscalationAndSnooze(t *testing.T) {
 	require.EqualValues(t, now+5*minute, e.SnoozedUntilMs)
 	require.Contains(t, e.Text, " You snooze it for the next 5 min.")
 }
+
+// Whom the steps of an escalation did not reach is said, with the reasons.
+func TestNotReached(t *testing.T) {
+	t.Parallel()
+	facts := asked(model.KindApproval, func(r *model.Request) {
+		r.Body = api.JSON(`{"escalation":{"steps":[{"notify":["user:mal"]},{"notify":["role:admin"]}]}}`)
+		r.EscalationState = api.JSON(fmt.Sprintf(
+			`{"next_step":1,"next_at_ms":%d,"not_reached":[{"who":"user:mal","why":"no_address"},{"who":"oncall:pay","why":"on_call_failed"},{"who":"user:local","why":"of a newer version"}]}`, now+30*minute))
+	})
+	require.Empty(t, explain.Request(&facts).NotReached, "nobody is notified")
+	facts.Notices = &explain.Notices{AtMs: now + 30*minute}
+	e := explain.Request(&facts)
+	require.Equal(t, []api.ExplainedNotReached{
+		{Who: "user:mal", WhyNot: "no_address"}, {Who: "oncall:pay", WhyNot: "on_call_failed"}, {Who: "user:local", WhyNot: "of a newer version"},
+	}, e.NotReached)
+	require.Contains(t, e.Text, " People are notified in 30 min."+
+		" Not reached: mal (no verified address), on call for pay (the source failed) and everyone (of a newer version).")
+}

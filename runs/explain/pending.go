@@ -74,6 +74,9 @@ func pending(row *model.PendingRequest, nowMs, silentMs int64, notifies bool) *a
 	if len(told) > 0 {
 		e.Text += " Messages to " + allNames(told) + "."
 	}
+	if len(e.Notified) == 0 && notifies {
+		e.Text += notReachedText(notReached(&row.Request))
+	}
 	if e.Next != nil {
 		e.Text += nextText(e.Next, nowMs)
 	}

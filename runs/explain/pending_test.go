@@ -145,6 +145,10 @@ func TestPendingEscalation(t *testing.T) {
 	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "user:dan"}}, got[0].Next)
 	require.Equal(t, "Messages to ada. Next: group finance and dan, in 45 min.", got[1].Text, "not while somebody looks at it")
 	require.Equal(t, []*api.PendingExplanation{nil, nil, nil}, got[2:], "a step that is due now, none, and no escalation")
+	missed := `"not_reached":[{"who":"group:gone","why":"nobody"}]}`
+	got = w.explain(t, pending("a", steps("{"+missed)), pending("b", steps(`{"told":[{"who":"user:ada"}],`+missed)))
+	require.Equal(t, "Not reached: group gone (nobody who may decide).", got[0].Text)
+	require.Equal(t, "Messages to ada.", got[1].Text)
 	require.Zero(t, w.reads)
 
 	w.channels = nil

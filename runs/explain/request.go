@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -109,6 +110,8 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		}
 		e.Notified, e.NotifyAtMs = notices.Sent, notices.AtMs
 		e.Text += notices.text(f.NowMs)
+		e.NotReached = notReached(request)
+		e.Text += notReachedText(e.NotReached)
 		if e.Next = next(request, notices.AtMs); e.Next != nil && len(notices.Sent) > 0 {
 			e.Text += nextText(e.Next, f.NowMs)
 		}
@@ -119,6 +122,38 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		e.Text += " " + noWorkerText(f.AgentID, f.SilentMs)
 	}
 	return e
+}
+
+// notReached returns whom the steps of an open request's escalation did not reach.
+func notReached(request *model.Request) (all []api.ExplainedNotReached) {
+	if !request.Escalates() {
+		return nil
+	}
+	for _, missed := range request.Progress().NotReached {
+		all = append(all, api.ExplainedNotReached{Who: missed.Who, WhyNot: missed.Why})
+	}
+	return all
+}
+
+// notReachedReasons are the reasons as people read them.
+var notReachedReasons = map[string]string{
+	runs.WhyNoAddress: "no verified address", runs.WhyNotAllowed: "may not decide", runs.WhyLimit: "too many messages",
+	runs.WhyOnCallFailed: "the source failed", runs.WhyOnCallEmpty: "nobody is on call", runs.WhyNobody: "nobody who may decide",
+}
+
+func notReachedText(all []api.ExplainedNotReached) string {
+	if len(all) == 0 {
+		return ""
+	}
+	people := make([]string, 0, len(all))
+	for _, missed := range all {
+		name := "everyone"
+		if named(missed.Who) {
+			name = selectorText(missed.Who)
+		}
+		people = append(people, name+" ("+cmp.Or(notReachedReasons[missed.WhyNot], missed.WhyNot)+")")
+	}
+	return " Not reached: " + allNames(people) + "."
 }
 
 // next returns the next step of a request's escalation, or nil. atMs is when people are notified next.

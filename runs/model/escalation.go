@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -19,6 +20,8 @@ type EscalationState struct {
 	NextAtMs int64 `json:"next_at_ms,omitzero"`
 	// Told has the people who got a message, in the order of their first one.
 	Told []ToldPerson `json:"told,omitempty"`
+	// NotReached has whom steps selected and who got no message since, at most api.MaxNotReached.
+	NotReached []NotReached `json:"not_reached,omitempty"`
 	// Withdraw has the channels that withdraw their messages once the request is settled.
 	Withdraw []string `json:"withdraw,omitempty"`
 }
@@ -29,8 +32,30 @@ type ToldPerson struct {
 	Round int64  `json:"round,omitzero"`
 }
 
+// NotReached is a person or a selector, and the reason why there was no message.
+type NotReached struct {
+	Who string `json:"who"`
+	Why string `json:"why"`
+}
+
+// Miss notes why a person or a selector got no message, unless there are too many already.
+func (s *EscalationState) Miss(who, why string) {
+	s.unmiss(who)
+	if len(s.NotReached) < api.MaxNotReached {
+		s.NotReached = append(s.NotReached, NotReached{who, why})
+	}
+}
+
+// Begin forgets why the selectors of a step selected nobody before.
+func (s *EscalationState) Begin(selectors []string) { s.unmiss(selectors...) }
+
+func (s *EscalationState) unmiss(who ...string) {
+	s.NotReached = slices.DeleteFunc(s.NotReached, func(missed NotReached) bool { return slices.Contains(who, missed.Who) })
+}
+
 // Tell notes a message to a person in the current round.
 func (s *EscalationState) Tell(who string) {
+	s.unmiss(who)
 	s.Messages++
 	for i := range s.Told {
 		if s.Told[i].Who == who {

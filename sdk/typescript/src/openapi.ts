@@ -618,12 +618,21 @@ export interface components {
             /** @description The selectors of the step. */
             who: string[];
         };
+        ExplainedNotReached: {
+            /** @description A principal or a selector of the step. */
+            who: string;
+            /**
+             * @description As in the event `request_notified`. `nobody`: the selector fits nobody who may decide.
+             * @enum {string}
+             */
+            why_not: "no_address" | "may_not_decide" | "too_many_messages" | "on_call_failed" | "nobody_on_call" | "nobody";
+        };
         ExplainedNotice: {
             /** @description When the state began. */
             at_ms: components["schemas"]["TimeMs"];
             attempts: number;
             channel: string;
-            /** @description The error of the last attempt. */
+            /** @description The error of the last attempt. Only an admin sees the reason. */
             error?: string;
             /** @description When the next attempt may start. */
             next_at_ms?: components["schemas"]["TimeMs"];
@@ -1101,10 +1110,10 @@ export interface components {
             deadline?: {
                 at_ms: components["schemas"]["TimeMs"];
                 /**
-                 * @description `deny` for an approval, `decline` for a question of a sub-agent, `cancel_run` for other questions.
+                 * @description As `at_deadline` of the escalation says. Without one: `deny` for an approval, `decline` for a question of a sub-agent, `cancel_run` for other questions.
                  * @enum {string}
                  */
-                does: "deny" | "decline" | "cancel_run";
+                does: "deny" | "decline" | "cancel_run" | "answer" | "keep";
             };
             /** @description The standing rule whose escalation the open request has. */
             escalated_by?: components["schemas"]["EscalationRule"];
@@ -1118,6 +1127,8 @@ export interface components {
             next?: components["schemas"]["ExplainedNext"];
             /** @description Set if a decision would wait for a worker, as in a list. */
             no_worker_since_ms?: components["schemas"]["TimeMs"];
+            /** @description Whom the steps of the escalation selected, and who got no message since. */
+            not_reached?: components["schemas"]["ExplainedNotReached"][];
             /** @description The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a settled request there are no pending ones. */
             notified?: components["schemas"]["ExplainedNotice"][];
             /** @description When people will be notified of the request, at the earliest after an acknowledgement has lapsed. */

@@ -612,12 +612,19 @@ class ExplainedNext(TypedDict):
     who: list[str]
 
 
+class ExplainedNotReached(TypedDict):
+    # A principal or a selector of the step.
+    who: str
+    # As in the event `request_notified`. `nobody`: the selector fits nobody who may decide.
+    why_not: Literal['no_address', 'may_not_decide', 'too_many_messages', 'on_call_failed', 'nobody_on_call', 'nobody']
+
+
 class ExplainedNotice(TypedDict):
     # When the state began.
     at_ms: int
     attempts: int
     channel: str
-    # The error of the last attempt.
+    # The error of the last attempt. Only an admin sees the reason.
     error: NotRequired[str]
     # When the next attempt may start.
     next_at_ms: NotRequired[int]
@@ -1088,8 +1095,9 @@ RememberChoice = TypedDict('RememberChoice', {
 class RequestExplanationDeadline(TypedDict):
     # Of an open request.
     at_ms: int
-    # `deny` for an approval, `decline` for a question of a sub-agent, `cancel_run` for other questions.
-    does: Literal['deny', 'decline', 'cancel_run']
+    # As `at_deadline` of the escalation says. Without one: `deny` for an approval, `decline` for a question of a sub-agent,
+    # `cancel_run` for other questions.
+    does: Literal['deny', 'decline', 'cancel_run', 'answer', 'keep']
 
 
 class RequestExplanation(TypedDict):
@@ -1111,6 +1119,8 @@ class RequestExplanation(TypedDict):
     next: NotRequired[ExplainedNext]
     # Set if a decision would wait for a worker, as in a list.
     no_worker_since_ms: NotRequired[int]
+    # Whom the steps of the escalation selected, and who got no message since.
+    not_reached: NotRequired[list[ExplainedNotReached]]
     # The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a
     # settled request there are no pending ones.
     notified: NotRequired[list[ExplainedNotice]]
