@@ -42,9 +42,9 @@ func TestWhatWasGivenUpIsRetried(t *testing.T) {
 		return got.stdout
 	}
 
-	do(&runs.CreateSession{SessionID: "parent"})
+	do(&runs.CreateSession{SessionID: "parent", AgentID: "planner"})
 	for _, child := range []string{"one", "two"} {
-		do(&runs.CreateSession{SessionID: child, ParentSessionID: "parent"})
+		do(&runs.CreateSession{SessionID: child, AgentID: "coder", ParentSessionID: "parent"})
 		claim := do(&runs.CreateRun{SessionID: child, RunID: "run-" + child, Claim: &api.ClaimOptions{WorkerID: "w"}, Input: api.JSON(`1`)}).Claim
 		require.NotNil(t, claim)
 		do(&runs.AskClarification{RunID: "run-" + child, Fence: 1, Request: api.UserQuestionRequest{
@@ -60,7 +60,7 @@ func TestWhatWasGivenUpIsRetried(t *testing.T) {
 			SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: claimed.Attempts, Error: "out of luck", Permanent: true,
 		})
 	}
-	require.Regexp(t, `(?m)^open_clarification:run_\S+ +one +parent +failed +1 +\S+ ago +out of luck$`, holdpoint(0, "effects", "list", "--state", "failed"))
+	require.Regexp(t, `(?m)^open_clarification:run_\S+ +one +coder +planner +failed +1 +\S+ ago +out of luck$`, holdpoint(0, "effects", "list", "--state", "failed"))
 	require.Equal(t, 1, strings.Count(holdpoint(0, "effects", "retry", "--all-failed", "one"), "pending"))
 	require.Contains(t, holdpoint(0, "effects", "list", "--session-id", "two"), " failed ")
 	require.Equal(t, 1, strings.Count(holdpoint(0, "effects", "retry", "--all-failed", "--json"), `"state": "pending"`))

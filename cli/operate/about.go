@@ -15,6 +15,19 @@ func aboutFields(about *api.SessionAbout) []console.Field {
 	return []console.Field{{"label", about.Label}, {"where", whereOf(about.Origin)}}
 }
 
+// sessionName names a session for people: its label, else its project, else its agent. The page says the same.
+func sessionName(sessionID, agentID string, about *api.SessionAbout) string {
+	switch {
+	case about != nil && about.Label != "":
+		return about.Label
+	case about != nil && about.Origin != nil && about.Origin.Project != "":
+		return about.Origin.Project
+	case agentID != "":
+		return console.NameOfID(agentID)
+	}
+	return console.NameOfID(sessionID)
+}
+
 func whereOf(origin *api.SessionOrigin) string {
 	if origin == nil {
 		return ""

@@ -35,10 +35,14 @@ func (f effectFilter) read(ctx context.Context, c *client.Client) ([]api.EffectV
 func (effectFilter) table() table[api.EffectView] { return effectTable }
 
 var effectTable = table[api.EffectView]{
-	header: []string{"EFFECT", "SESSION", "TARGET", "STATE", "ATTEMPTS", "OWED", "LAST ERROR"},
+	header: []string{"EFFECT", "SESSION", "FROM", "TO", "STATE", "ATTEMPTS", "CREATED", "LAST ERROR"},
 	row: func(effect *api.EffectView, now time.Time) []string {
+		to := "the same session"
+		if effect.TargetSessionID != effect.SessionID {
+			to = sessionName(effect.TargetSessionID, effect.TargetAgentID, effect.TargetSession)
+		}
 		return []string{
-			effect.EffectID, effect.SessionID, effect.TargetSessionID, string(effect.State),
+			effect.EffectID, effect.SessionID, sessionName(effect.SessionID, effect.AgentID, effect.Session), to, string(effect.State),
 			strconv.FormatInt(effect.Attempts, 10), console.Ago(effect.CreatedAtMs, now), console.Cut(effect.LastError, 60),
 		}
 	},

@@ -44,10 +44,10 @@ func (f workerFilter) read(ctx context.Context, c *client.Client) ([]workerLease
 
 func (workerFilter) table() table[workerLease] {
 	return table[workerLease]{
-		header: []string{"WORKER", "PRINCIPAL", "RUN", "SESSION", "AGENT", "STATUS", "ATTEMPT", "LAST ACTIVE", "LEASE EXPIRES"},
+		header: []string{"WORKER", "PRINCIPAL", "RUN", "SESSION", "NAME", "AGENT", "STATUS", "ATTEMPT", "LAST ACTIVE", "LEASE EXPIRES"},
 		row: func(lease *workerLease, now time.Time) []string {
 			return []string{
-				lease.WorkerID, lease.HolderPrincipal, lease.RunID, lease.SessionID, lease.AgentID, string(lease.Status),
+				lease.WorkerID, lease.HolderPrincipal, lease.RunID, lease.SessionID, sessionName(lease.SessionID, lease.AgentID, lease.Session), lease.AgentID, string(lease.Status),
 				strconv.FormatInt(lease.Attempt, 10), console.Ago(lease.UpdatedAtMs, now), console.Ago(lease.ExpiresAtMs, now),
 			}
 		},
