@@ -5,7 +5,7 @@ import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
 import { depthOf, highlighted, toLevel } from "./json.js";
-import { contentWords, describe, environment, scalarText, separators, signs, titleOf } from "./kinds.js";
+import { contentWords, describe, environment, fileWords, scalarText, separators, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
 
 const nextWord = /^(\s*)(\S+)/;
@@ -59,12 +59,12 @@ const File = ({ path }) => path && html`<p class="file"><code>${marked(path)}</c
 const text = (value, label) => html`<pre aria-label=${label}><code>${marked(value)}</code></pre>`;
 
 // FileHead is the heading of one of the files of a patch. Its button folds the file.
-const FileHead = ({ file, n, of, fold }) => html`<h3 class="file">${fold && html`<button type="button" class="link" aria-label=${`File ${n} of ${of}`} aria-expanded=${String(!fold.isShut(n))} onClick=${() => fold.toggle(n)}>${fold.isShut(n) ? "▸" : "▾"}</button> `}<code>${marked(file.path)}</code>
-  <span class="n">+${signs(file.text, "+")} −${signs(file.text, "-")}</span></h3>`;
+const FileHead = ({ file, n, of, fold }) => html`<h3 class="file">${fold && of > 1 && html`<button type="button" class="link" aria-label=${`File ${n} of ${of}`} aria-expanded=${String(!fold.isShut(n))} onClick=${() => fold.toggle(n)}>${fold.isShut(n) ? "▸" : "▾"}</button> `}<code>${marked(file.path)}</code>
+  <span class="n">${fileWords(file)}</span></h3>`;
 
 function files(about, wrap, fold) {
   const of = about.files.length;
-  return about.files.map((file, i) => html`${of > 1 && wrap(html`<${FileHead} file=${file} n=${i + 1} of=${of} fold=${fold} />`)}
+  return about.files.map((file, i) => html`${file.path && wrap(html`<${FileHead} file=${file} n=${i + 1} of=${of} fold=${fold} />`)}
     ${wrap(fold?.isShut(i + 1) ? html`<p class="quiet">Folded</p>` : html`<${Patch} label="Change of the file" text=${file.text} />`, fold?.isShut(i + 1))}`);
 }
 

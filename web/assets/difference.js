@@ -1,8 +1,11 @@
 // What differs between two texts: by lines, and in lines that stand for each other by words.
 
+// linesOf returns the lines of a text. An empty one has none.
+export const linesOf = text => text === "" ? [] : text.split("\n");
+
 // difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs.
 export function difference(before, after, context = 3) {
-  const a = before.split("\n"), b = after.split("\n");
+  const a = linesOf(before), b = linesOf(after);
   let head = 0, tail = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
@@ -34,7 +37,13 @@ export function numbered(lines, old = 1, now = 1) {
 // head says where it is. The text of a line is without its sign.
 export function patchLines(patch) {
   let old = 0, now = 0, body = 0; // body is how many lines of the hunk the head has promised: none of them is a head
+  let marked = false; // a patch that marks its files by "***" counts no lines, and only its marks are heads
   return patch.split("\n").map(text => {
+    marked = body <= 0 && /^\*\*\* (?:Begin Patch|(?:Add|Update|Delete) File: )/.test(text) || marked;
+    if (marked) {
+      if (/^(?:\*\*\* |@@)/.test(text)) return { sign: "@", text, old: 0, now: 0 };
+      return /^[-+ ]/.test(text) ? { sign: text[0], text: text.slice(1), old: 0, now: 0 } : { sign: " ", text, old: 0, now: 0 };
+    }
     const head = body <= 0 && /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(text);
     if (head) { old = Number(head[1]); now = Number(head[3]); body = Number(head[2] ?? 1) + Number(head[4] ?? 1); return { sign: "@", text, old: 0, now: 0 }; }
     if (body <= 0 && /^(?:\+\+\+|---|@@|diff |index |\*\*\* )/.test(text)) { old = now = 0; return { sign: "@", text, old: 0, now: 0 }; }

@@ -1,7 +1,7 @@
 // What a request is about, by the shape of its input: a command, an edit, a message and so on. The names are the
 // ones that agents use. Everything of the input is in what describe returns: its fields, or its rest.
 
-import { difference } from "./difference.js";
+import { difference, linesOf, patchLines } from "./difference.js";
 import { member, pretty, read, textOf, without } from "./exact.js";
 
 // The members by which agents say that one text takes the place of another.
@@ -20,7 +20,7 @@ export function replacement(node) {
   return null;
 }
 
-export const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^[-+]/m.test(text);
+export const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^(?:[-+]|\*\*\* Delete File: )/m.test(text);
 
 const plainWord = /^[\w@%+=:,./-]+$/;
 // quoted writes a list of arguments as a shell would read it.
@@ -33,8 +33,13 @@ function sameCommand(argv, command) {
   return quoted(argv) === command || argv.join(" ") === command && argv.every(word => plainWord.test(word)) || shell && argv[2] === command;
 }
 
+// editing are the commands of a text editor, with a member that each has.
+const editing = { create: "file_text", insert: "insert_line", str_replace: "old_str", undo_edit: "path", view: "path" };
+const isEditing = (node, name) => Object.hasOwn(editing, name) && textOf(node, "path") !== undefined && member(node, editing[name]) !== undefined;
+
 function command(node) {
   const line = firstOf(node, ["command", "cmd"]);
+  if (line && isEditing(node, line.text)) return;
   if (line) {
     let rest = without(node, line.name);
     const argv = stringsOf(member(node, "argv"));
@@ -69,29 +74,51 @@ function edit(node) {
   return named(node, { kind: "edit", title: files > 1 ? `Edit ${files} files` : "Edit a file", changes, rest: without(node, "edits") });
 }
 
-// filesOf splits a patch by the files that it changes: [{path, text}].
+const fates = [["new", /^(?:\*\*\* Add File: |new file mode |--- \/dev\/null)/], ["deleted", /^(?:\*\*\* Delete File: |deleted file mode |\+\+\+ \/dev\/null)/], ["renamed", /^(?:\*\*\* Move to: |rename to )/]];
+
+// filesOf splits a patch by the files that it changes: [{path, text, fate, added, removed}]. A line of a hunk that looks like
+// the head of a file is none.
 export function filesOf(patch) {
-  const files = [];
-  let lines = [], path = "", body = false;
-  const end = () => { if (lines.length > 0) files.push({ path, text: lines.join("\n") }); lines = []; path = ""; body = false; };
-  for (const line of patch.split("\n")) {
-    const codex = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/.exec(line), git = /^diff --git a\/.+ b\/(.+)$/.exec(line);
-    if ((codex || git || /^--- /.test(line) && body) && (path || body)) end();
-    if (codex ?? git) path = (codex ?? git)[1];
-    const header = /^(?:\+\+\+|---) (?:[ab]\/)?([^\t]+)/.exec(line);
-    if (header && !body && header[1] !== "/dev/null") path = header[1];
-    if (/^@@/.test(line) || codex) body = true;
+  const files = [], signs = patchLines(patch).map(one => one.sign);
+  let lines = [], file = {}, body = false;
+  const end = () => { if (lines.length > 0) files.push({ path: "", fate: "", added: 0, removed: 0, ...file, text: lines.join("\n") }); lines = []; file = {}; body = false; };
+  for (const [i, line] of patch.split("\n").entries()) {
+    if (signs[i] === "@" || !body) {
+      const codex = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/.exec(line), git = /^diff --git a\/.+ b\/(.+)$/.exec(line);
+      if ((codex || git || /^--- /.test(line) && body) && (file.path || body)) end();
+      if (codex ?? git) file.path = (codex ?? git)[1];
+      const header = /^(?:\+\+\+|---) (?:[ab]\/)?([^\t]+)/.exec(line);
+      if (header && !body && header[1] !== "/dev/null") file.path = header[1];
+      const fate = fates.find(([, head]) => head.test(line));
+      if (fate) file.fate = fate[0];
+      if (/^@@/.test(line) || codex) body = true;
+    }
+    if (signs[i] === "+") file.added = (file.added ?? 0) + 1;
+    if (signs[i] === "-") file.removed = (file.removed ?? 0) + 1;
     lines.push(line);
   }
   end();
   return files;
 }
 
+// fateOf is what becomes of a file. One that is called new and yet loses lines, or deleted and yet gets some, is changed.
+const fateOf = ({ fate, added, removed }) => fate === "new" && removed > 0 || fate === "deleted" && added > 0 ? "" : fate;
+
+// fileWords says what a patch does with a file.
+export function fileWords(file) {
+  const fate = fateOf(file), { added, removed } = file;
+  if (fate === "new") return `new, ${lineCount(added)}`;
+  if (fate === "deleted") return removed > 0 ? `deleted, ${lineCount(removed)}` : "deleted";
+  return `${fate && fate + ", "}+${added} −${removed}`;
+}
+const lineCount = n => `${n} ${n === 1 ? "line" : "lines"}`;
+const titles = { new: "Write a file", deleted: "Delete a file" };
+
 function patch(node) {
   const found = firstOf(node, ["patch", "diff", "input"]);
   if (!found || !isPatch(found.text)) return;
   const files = filesOf(found.text), known = files.filter(one => one.path).length;
-  return { kind: "patch", title: known > 1 ? `Edit ${known} files` : "Edit a file", files, rest: without(node, found.name) };
+  return { kind: "patch", title: known > 1 ? `Edit ${known} files` : files.length === 1 && titles[fateOf(files[0])] || "Edit a file", files, rest: without(node, found.name) };
 }
 
 function write(node) {
@@ -166,7 +193,7 @@ const languages = { go: "Go", js: "JavaScript", mjs: "JavaScript", ts: "TypeScri
 // contentWords says what is written: its language, by the name of the file, and how many lines.
 export function contentWords({ path, content }) {
   const lines = count(content), name = /\.(\w+)$/.exec(path)?.[1].toLowerCase();
-  return [Object.hasOwn(languages, name ?? "") && languages[name], `${lines} ${lines === 1 ? "line" : "lines"}`].filter(Boolean).join(", ");
+  return [Object.hasOwn(languages, name ?? "") && languages[name], lineCount(lines)].filter(Boolean).join(", ");
 }
 
 function beginning(request) {
@@ -178,13 +205,12 @@ function beginning(request) {
 
 const lastParts = path => path.split("/").filter(Boolean).slice(-2).join("/") || path;
 const count = text => text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
-export const signs = (text, sign) => text.split("\n").filter(line => line[0] === sign && !line.startsWith(sign.repeat(3))).length;
 
 const fewCells = 2_500; // compared line by line, such as 50 lines with 50; larger changes count all between the first and the last
 
 // changedLines returns [added, removed] of a change, as the detail shows it.
 function changedLines({ before, after }) {
-  const a = before.split("\n"), b = after.split("\n");
+  const a = linesOf(before), b = linesOf(after);
   let head = 0, tail = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
@@ -206,10 +232,11 @@ export function rowOf(request, about) {
       return { icon: "edit", what: lastParts(about.path ?? about.changes[0].path ?? request.tool_name), hint: `+${added} −${removed}` };
     }
     case "patch": {
-      const text = about.files.map(one => one.text).join("\n"), hint = `+${signs(text, "+")} −${signs(text, "-")}`;
-      return { icon: "edit", what: about.files.length > 1 ? `${about.files.length} files` : lastParts(about.files[0].path || request.tool_name), hint };
+      const { files } = about, sum = name => files.reduce((n, one) => n + one[name], 0), deleted = files.filter(one => fateOf(one) === "deleted").length;
+      if (files.length === 1) return { icon: "edit", what: lastParts(files[0].path || request.tool_name), hint: fileWords(files[0]) };
+      return { icon: "edit", what: `${files.length} files`, hint: `${deleted > 0 ? `${deleted} deleted, ` : ""}+${sum("added")} −${sum("removed")}` };
     }
-    case "write": return { icon: "write", what: lastParts(about.path), hint: `${count(about.content)} ${count(about.content) === 1 ? "line" : "lines"}` };
+    case "write": return { icon: "write", what: lastParts(about.path), hint: lineCount(count(about.content)) };
     case "url": return { icon: "url", strong: about.host, what: about.after };
     case "message": return { icon: "message", strong: about.to, what: oneLine(about.subject ?? about.body) };
     case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.others.slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };

@@ -26,6 +26,16 @@ test("a line of a hunk is not a head, whatever it looks like", () => {
   assert.deepEqual(lines.map(({ sign, text }) => sign + text), ["@@@ -1,2 +1,2 @@", "--- a", "+++ b", " same", "@--- c", "@+++ c"]);
 });
 
+test("a patch that marks its files by stars has no other heads, and counts no lines", () => {
+  const lines = patchLines("*** Begin Patch\n*** Update File: a\n@@ -1,90 +1,90 @@\n--- gone\n+++ new\n*** Delete File: b\n*** End Patch");
+  assert.deepEqual(lines.map(({ sign, text }) => sign + text), ["@*** Begin Patch", "@*** Update File: a", "@@@ -1,90 +1,90 @@", "--- gone", "+++ new", "@*** Delete File: b", "@*** End Patch"]);
+});
+
+test("an empty text has no lines", () => {
+  assert.deepEqual(difference("", "a\nb"), [["+", "a"], ["+", "b"]]);
+  assert.deepEqual(difference("a", ""), [["-", "a"]]);
+});
+
 test("words that differ", () => {
   assert.deepEqual(differingRanges("sum += one.Price", "sum += one.Price * one.Count"), [[], [[16, 28]]]);
   assert.deepEqual(differingRanges("replicas: 3", "replicas: 8"), [[[10, 11]], [[10, 11]]]);

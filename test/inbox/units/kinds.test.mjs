@@ -19,7 +19,19 @@ test("titles and rows", () => {
     ["Edit", { file_path: "c.go", old_string: "a\nb\nc", new_string: "a\nx\nc\nd" }, "Edit a file", { hint: "+2 −1" }],
     ["multi", { edits: [{ path: "x", old_str: "a", new_str: "b" }, { path: "y", old_str: "a", new_str: "b" }] }, "Edit 2 files", { hint: "+2 −2" }],
     ["apply_patch", { patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-o\n+n" }, "Edit a file", { what: "x", hint: "+1 −1" }],
-    ["apply_patch", { input: "*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+z\n*** End Patch" }, "Edit 2 files", { what: "2 files" }],
+    ["apply_patch", { input: "*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+z\n*** End Patch" }, "Edit 2 files", { what: "2 files", hint: "+2 −1" }],
+    ["apply_patch", { input: "*** Begin Patch\n*** Update File: a.sql\n@@\n--- old\n+++ i\n*** Delete File: b.go\n*** End Patch" }, "Edit 2 files", { what: "2 files", hint: "1 deleted, +1 −1" }],
+    ["apply_patch", { input: "*** Begin Patch\n*** Add File: b.go\n+x\n+y\n*** End Patch" }, "Write a file", { what: "b.go", hint: "new, 2 lines" }],
+    ["apply_patch", { input: "*** Begin Patch\n*** Delete File: b.go\n*** End Patch" }, "Delete a file", { what: "b.go", hint: "deleted" }],
+    ["apply_patch", { patch: "diff --git a/run b/run\ndeleted file mode 100755\n--- a/run\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b" }, "Delete a file", { what: "run", hint: "deleted, 2 lines" }],
+    ["apply_patch", { patch: "--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-o\n+n" }, "Edit a file", { what: "x", hint: "+1 −1" }],
+    ["apply_patch", { patch: "diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-o\n+n" }, "Edit a file", { what: "y", hint: "renamed, +1 −1" }],
+    ["Edit", { file_path: "c.go", old_string: "", new_string: "a\nb" }, "Edit a file", { hint: "+2 −0" }],
+    ["editor", { command: "create", path: "a/b", file_text: "x" }, "Write a file", { what: "a/b", hint: "1 line" }],
+    ["editor", { command: "str_replace", path: "a/b", old_str: "x", new_str: "y" }, "Edit a file", { what: "a/b", hint: "+1 −1" }],
+    ["editor", { command: "view", path: "/etc/passwd" }, "Use editor", { what: "view, /etc/passwd" }],
+    ["Bash", { command: "view --all", path: "x" }, "Run a command", { what: "view --all" }],
+    ["Bash", { command: "create", path: "x" }, "Run a command", { what: "create" }],
     ["write_file", { file_path: "a/b", content: "x\ny\n" }, "Write a file", { what: "a/b", hint: "2 lines" }],
     ["fetch", { url: "https://user@evil.example/path?q=1" }, "Open a page", { strong: "evil.example", what: "/path?q=1" }],
     ["mail", { to: ["a@x", "b@x"], subject: "Hi", body: "text" }, "Send a message", { strong: "a@x, b@x", what: "Hi" }],
@@ -55,6 +67,14 @@ test("a patch is split by its files, and no line is lost", () => {
   const files = filesOf(patch);
   assert.deepEqual(files.map(one => one.path), ["x", "y"]);
   assert.equal(files.map(one => one.text).join("\n"), patch);
+});
+
+test("a line that looks like the head of a file begins none in a hunk", () => {
+  for (const patch of ["--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- a/harmless\n+++ b/harmless\n rest", "*** Begin Patch\n*** Update File: x.sql\n@@\n--- a/harmless\n+++ b/harmless\n*** End Patch"]) {
+    const files = filesOf(patch);
+    assert.deepEqual(files.map(({ path, added, removed }) => [path, added, removed]), [["x.sql", 1, 1]]);
+    assert.equal(files.map(one => one.text).join("\n"), patch);
+  }
 });
 
 test("a folder that the page says by itself is left out, and no other member", () => {
