@@ -31,7 +31,7 @@ const badlySet = `(() => {
 		for (let around = one; around && getComputedStyle(around).textOverflow !== "ellipsis" && !/auto|scroll/.test(getComputedStyle(around).overflowX); around = around.parentElement)
 			if ((around === document.body ? width : around !== one && getComputedStyle(around).overflowX === "hidden" ? around.getBoundingClientRect().right : Infinity) < right - 1) { wrong.push("beyond the edge: " + name(one)); break; }
 	}
-	if (width < 700 || width > 1200) for (const one of document.querySelectorAll(".scroll")) if (one.scrollWidth > one.clientWidth + 1) wrong.push("scrolls sideways: " + name(one));
+	for (const one of document.querySelectorAll(".scroll")) if (one.scrollWidth > one.clientWidth + 1) wrong.push("scrolls sideways: " + name(one));
 	for (const one of document.querySelectorAll(":is(main, header) :is(a, button, input, select)")) {
 		const box = one.getBoundingClientRect(), x = box.left + box.width / 2, y = box.top + box.height / 2;
 		if (!shown(one) || x < 0 || y < 0 || x > width || y > innerHeight) continue;
@@ -85,11 +85,16 @@ func (f *flows) sizes(t *testing.T) {
 		Options: []api.QuestionOption{{ID: "s", Label: "Staging", Description: "A copy from last night"}, {ID: "p", Label: "Production", Description: "Live since 2023"}},
 	}}}}})
 
+	held, err := f.client.CreateRun(t.Context(), client.CreateRunParams{
+		SessionID: "sizes-held", AgentID: "deployer-of-releases", Input: "Hold it.", Session: &long, Claim: &api.ClaimOptions{WorkerID: "worker-" + strings.Repeat("0123456789", 3)},
+	})
+	require.NoError(t, err)
+
 	p := f.open(t, "/")
 	past42 := past.PendingApprovals[0].Handle
 	for i, address := range []string{
 		"/", "/?prompt=" + open.PendingApprovals[0].Handle, "/?prompt=" + asked.PendingQuestions[0].Handle, "/history", "/history?prompt=" + past42,
-		"/rules", "/effects", "/settings", "/nonsense", "/runs/" + open.RunID, "/sessions/sizes-past", "/sessions/sizes-open", "/docs",
+		"/rules", "/workers", "/effects", "/settings", "/nonsense", "/runs/" + open.RunID, "/sessions/sizes-past", "/sessions/sizes-open", "/docs",
 	} {
 		p.load(address)
 		p.until(address, func() bool {
@@ -102,7 +107,7 @@ func (f *flows) sizes(t *testing.T) {
 		}
 		f.wellSet(t, p, fmt.Sprint(i))
 	}
-	for _, run := range []string{past.RunID, open.RunID, asked.RunID} {
+	for _, run := range []string{past.RunID, open.RunID, asked.RunID, held.RunID} {
 		_, err := f.client.CancelRun(t.Context(), run, "")
 		require.NoError(t, err)
 	}
