@@ -37,6 +37,10 @@ func (f *flows) allowAnd(t *testing.T) {
 	sheet := p.find("dialog", "Allow and …")
 	sheet.find("radio", "Commands that start with “npm test”, in all sessions").click()
 	sheet.find("radio", "30 days").click()
+	sheet.find("radio", "This exact call, in all sessions").click()
+	p.until("its rule, with a short digest and a local time", func() bool { return strings.Contains(sheet.text(), "with exactly this input: ") })
+	require.NotRegexp(t, `sha256:|\d\d-\d\dT\d\d:|[0-9a-z]{26}`, sheet.text())
+	sheet.find("radio", "Commands that start with “npm test”, in all sessions").click()
 	p.until("its sentence and its rule", func() bool {
 		text := sheet.text()
 		return strings.Contains(text, "From now on: commands that start with “npm test” in all sessions, for 30 days, without asking.") && strings.Contains(text, `"npm test **"`)

@@ -38,6 +38,7 @@ func (f *flows) history(t *testing.T) {
 		return strings.HasPrefix(p.read(pastRows), "=history-three Denied by someone without a name by the API · “because 2”")
 	})
 	require.NotEmpty(t, p.all(nil, "heading", "Today"+p.read(`" " + document.querySelector(".day .n").textContent`)))
+	require.Regexp(t, `^\w+day\b.* 20\d\d\b.*\d\d:\d\d:\d\d`, p.eval(`document.querySelector(".day time").title`))
 	p.accessible("history")
 	f.shoot(t, p, "history")
 
@@ -108,9 +109,12 @@ func (f *flows) session(t *testing.T) {
 	p.until("what happened", func() bool {
 		text := strings.Join(strings.Fields(list.text()), " ")
 		return strings.Contains(text, "Fix the build and tell me what was wrong.") && strings.Contains(text, "make told Denied by someone without a name by the API · “not before lunch”") &&
-			strings.Contains(text, "Cancelled enough") && strings.Contains(text, "Then only look.")
+			strings.Contains(text, "Cancelled enough") && strings.Contains(text, "At last, say it.")
 	})
 	require.NotContains(t, list.text(), run.RunID)
+	require.Contains(t, list.text(), "Input of the run see above")
+	require.Equal(t, 1, strings.Count(p.shown(), "Then only look."), "an input stands once")
+	require.Equal(t, "true", p.eval(`String([...document.querySelectorAll("time")].every(one => /\b20\d\d\b.*:\d\d:\d\d/.test(one.title)))`), "a short time has the whole one as its title")
 	require.Equal(t, "Then only look.", p.eval(`document.querySelector(".task").textContent`), "the run that is next, and not the newest")
 	p.accessible("a session")
 	f.shoot(t, p, "session")

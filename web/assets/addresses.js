@@ -3,9 +3,8 @@
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, path } from "./api.js";
 import { Confirm, Failure, Table, useFocus, useRead } from "./components.js";
-import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
-import { moment } from "./words.js";
+import { When } from "./when.js";
 
 const inWords = error => error.problem?.errors?.[0]?.detail ?? error.message;
 
@@ -67,7 +66,7 @@ function Addresses() {
   const remove = one => call("DELETE", path("me", "addresses", one.address_id)).then(reload);
   return html`<${Failure} error=${error} />${own.length > 0 && html`<${Table} label="Your addresses" heads=${["Address", "Verified", ""]} empty="" rows=${own.map(one => html`<tr key=${one.address_id}>
       <td>${marked(one.address)}<div class="quiet">${marked(one.channel)}</div></td>
-      <td>${one.verified_at_ms ? moment(one.verified_at_ms, nowMs()) : html`no<div class="quiet">No messages yet</div>`}</td>
+      <td>${one.verified_at_ms ? html`<${When} ms=${one.verified_at_ms} />` : html`no<div class="quiet">No messages yet</div>`}</td>
       <td><p class="buttons">${!one.verified_at_ms && html`<button onClick=${() => type(one.address_id)} aria-label=${"Type the code for " + one.address}>Type code</button>`}
         <${Confirm} label="Remove" question="You get no more messages there." does=${() => remove(one)} /></p></td></tr>`)} />`}
     ${open && html`<${TypeCode} key=${open.address_id} one=${open} changed=${reload} />`}

@@ -5,25 +5,27 @@ import { allow, back, canDecide, deny, isOver } from "./approval.js";
 import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
 import { opens, shiftedAll } from "./guard.js";
-import { about } from "./groups.js";
+import { about, shortID } from "./groups.js";
 import { awake } from "./inbox.js";
 import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
+import { RuleText } from "./rule_text.js";
 import { isSeen } from "./seen.js";
 
 const hour = 3600_000;
 const today = () => { const end = new Date(); end.setHours(24, 0, 0, 0); return Math.max(60_000, end - Date.now()); };
 const lifetimes = [["1 hour", () => hour], ["Today", today], ["30 days", () => 30 * 24 * hour], ["Always", () => 0]];
 
-const exampleLine = ({ tool_name, input, tool_call_id, pattern_keys }) =>
-  [tool_name, input && pretty(input.node, ""), tool_call_id && `as call ${tool_call_id}`, pattern_keys && `with the pattern keys ${pattern_keys.join(", ")}`].filter(Boolean).join(" ");
+function ExampleLine({ of: { tool_name, input, tool_call_id, pattern_keys } }) {
+  return html`<code>${marked([tool_name, input && pretty(input.node, "")].filter(Boolean).join(" "))}${tool_call_id && html` as call <span title=${tool_call_id}>${marked(shortID(tool_call_id))}</span>`}${pattern_keys && marked(` with the pattern keys ${pattern_keys.join(", ")}`)}</code>`;
+}
 
 // Examples are calls that the rule matches, and near ones that it does not.
 function Examples({ of: examples }) {
   if (!examples?.matching.length) return null;
-  return html`<p>Matches:</p><ul aria-label="Calls that the rule decides">${examples.matching.map(one => html`<li><code>${marked(exampleLine(one))}</code></li>`)}</ul>
+  return html`<p>Matches:</p><ul aria-label="Calls that the rule decides">${examples.matching.map(one => html`<li><${ExampleLine} of=${one} /></li>`)}</ul>
     <p>Does not match:</p><ul aria-label="Calls that the rule does not decide">${examples.not_matching.map(one =>
-      html`<li><code>${marked(exampleLine(one))}</code> <span class="quiet">${marked(one.why_not)}</span></li>`)}</ul>`;
+      html`<li><${ExampleLine} of=${one} /> <span class="quiet">${marked(one.why_not)}</span></li>`)}</ul>`;
 }
 
 const isEdit = one => ["edit", "patch", "write"].includes(about(one).kind);
@@ -104,7 +106,7 @@ export function AllowAnd({ one }) {
     <div role="radiogroup" aria-label="What to allow" class="options">${choices.map(choice => radio("what", marked(`${choice.what}, ${choice.where}`), choice === chosen, () => choose(`${choice.as} ${choice.scope}`)))}</div>
     <div role="radiogroup" aria-label="For" class="choices">${lifetimes.map(([name]) => radio("for", name, name === lifetime, () => setLifetime(name)))}</div>
     <${Also} also=${also} on=${withOthers} over=${over} set=${setWithOthers} />
-    <div class="rule-text" role="note">${problem || (texts ? html`<p>${chosen && marked(`From now on: ${chosen.what.charAt(0).toLowerCase()}${chosen.what.slice(1)} ${chosen.where}, ${lasts[lifetime]}, without asking.`)}</p><p class="quiet">${marked(textOf("allow") ?? "No such rule can be written.")}</p><${Examples} of=${texts.allow?.choices?.find(choice => choice.as === chosen?.as)?.examples} />` : html`<p>Loading…</p>`)}</div>
+    <div class="rule-text" role="note">${problem || (texts ? html`<p>${chosen && marked(`From now on: ${chosen.what.charAt(0).toLowerCase()}${chosen.what.slice(1)} ${chosen.where}, ${lasts[lifetime]}, without asking.`)}</p><p class="quiet"><${RuleText} text=${textOf("allow") ?? "No such rule can be written."} digest=${one.request.input_digest} /></p><${Examples} of=${texts.allow?.choices?.find(choice => choice.as === chosen?.as)?.examples} />` : html`<p>Loading…</p>`)}</div>
     ${over ? html`<p class="outcome" role="status">${marked(outcomeOf(one))}</p>` : ""}
     ${one.error && !over && html`<p class="error" role="alert">${marked(one.error)}</p>`}
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button>

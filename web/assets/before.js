@@ -7,14 +7,15 @@ import { nameOfRow } from "./groups.js";
 import { opens } from "./guard.js";
 import { isMine, nowMs, promptOf } from "./inbox.js";
 import { marked } from "./marks.js";
-import { moment, settledWords } from "./words.js";
+import { When } from "./when.js";
+import { settledWords } from "./words.js";
 
 const calls = 5;
 
 function Call({ view }) {
   const past = promptOf(view, view.kind, view.resolution);
   const outcome = settledWords(view.kind, view.resolution, nowMs(), isMine(past.handle), false); // the time stands at the front of the line
-  return html`<li class="call"><time>${moment(view.resolution.resolved_at_ms, nowMs())}</time>${" "}<a href=${"/?prompt=" + encodeURIComponent(past.handle)}>${marked(nameOfRow(past))}</a> <span class="quiet">${marked(outcome.charAt(0).toLowerCase() + outcome.slice(1))}</span></li>`;
+  return html`<li class="call"><${When} ms=${view.resolution.resolved_at_ms} />${" "}<a href=${"/?prompt=" + encodeURIComponent(past.handle)}>${marked(nameOfRow(past))}</a> <span class="quiet">${marked(outcome.charAt(0).toLowerCase() + outcome.slice(1))}</span></li>`;
 }
 
 function Calls({ one }) {

@@ -27,7 +27,8 @@ import { isNarrow } from "./screen.js";
 import { atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
-import { deadlineWords, dueWords, moment, reasonOf, roughly, size } from "./words.js";
+import { When } from "./when.js";
+import { deadlineWords, dueWords, fullDeadline, reasonOf, roughly, size } from "./words.js";
 
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
 
@@ -79,14 +80,14 @@ function useBarred(one) {
 
 function Due({ one }) {
   const text = useClock(now => one.dueMs > now ? dueWords(one, now) : "due now");
-  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${deadlineWords(one, nowMs())}>${text}</span>`;
+  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${fullDeadline(one)}>${text}</span>`;
 }
 
 function Meta({ one }) {
   const found = about(one), folder = found.folder?.text || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
   const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
   return html`<p class="meta"><span title=${one.agent}>${marked(nameOfAgent(one.agent))}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
-    <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
+    <${When} ms=${one.createdMs}>${asked}<//></p>`;
 }
 
 function Details({ one }) {
@@ -106,8 +107,8 @@ function Details({ one }) {
     ${request.scope && html`<dt>Scope</dt><dd>${marked(request.scope)}</dd>`}
     ${request.pattern_keys?.length > 0 && html`<dt>Patterns</dt><dd>${request.pattern_keys.map(key => html`<code>${marked(key)}</code> `)}</dd>`}
     ${one.requester && html`<dt>Asked by</dt><dd>session <a href=${"/sessions/" + encodeURIComponent(one.requester)}>${shortID(one.requester)}</a></dd>`}
-    <dt>Since</dt><dd>${moment(one.createdMs, nowMs())}</dd>
-    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd>${deadlineWords(one, nowMs())}</dd>`}
+    <dt>Since</dt><dd><${When} ms=${one.createdMs} /></dd>
+    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd title=${fullDeadline(one)}>${deadlineWords(one, nowMs())}</dd>`}
     ${request.input_digest && html`<dt>Digest</dt><dd><${ID} id=${request.input_digest} /></dd>`}</dl>`}`;
 }
 

@@ -14,6 +14,7 @@ import { Linked } from "./page.js";
 import { go, query, setQuery } from "./route.js";
 import { isNarrow, onWidth } from "./screen.js";
 import { SearchWhole } from "./search_whole.js";
+import { When } from "./when.js";
 import { dayOf, outcomes, reasonOf, settledWords, timeOf } from "./words.js";
 
 const filters = ["actor", "outcome", "session_id", "agent_id"]; // of the service
@@ -34,7 +35,7 @@ function Row({ one, current }) {
   };
   return html`<${LinkRow} one=${one} current=${current} to=${"/history?" + address} onClick=${click} onFocus=${() => { if (!isNarrow()) show(false); }}
     why=${html`${marked(whoDecided(one))}${reason && marked(` · “${reason}”`)}<span> · ${marked(one.label ?? one.origin?.project ?? agentName(one))}</span>`}
-    tail=${html`<time class="age" datetime=${new Date(one.resolution.resolved_at_ms).toISOString()}>${timeOf(one.resolution.resolved_at_ms)}</time>`} />`;
+    tail=${html`<${When} of="age" ms=${one.resolution.resolved_at_ms}>${timeOf(one.resolution.resolved_at_ms)}<//>`} />`;
 }
 
 // Days are the decisions by the day on which they were made, the newest first. more says that the last day may have others.

@@ -8,7 +8,7 @@ import { changed, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js
 import { marked } from "./marks.js";
 import { maySnooze as mayLook, myPrincipal, Snooze } from "./snooze.js";
 import { useClock } from "./ticks.js";
-import { moment, person } from "./words.js";
+import { fullTime, person } from "./words.js";
 
 const isMine = one => one.by === myPrincipal();
 
@@ -52,5 +52,5 @@ export function Looking({ one, onSnoozed }) {
   const text = useClock(now => lookingText([one], now)), mine = useClock(now => String(lookersAt(one, now).some(isMine))) === "true";
   if (one.resolution) return null;
   const until = Math.max(...(one.looking ?? []).map(other => other.until_ms));
-  return html`<p class="looking">${text && html`<span role="status" title=${`until ${moment(until, nowMs())}`}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span> `}${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}</p>`;
+  return html`<p class="looking">${text && html`<span role="status" title=${`until ${fullTime(until)}`}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span> `}${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}</p>`;
 }

@@ -10,30 +10,32 @@ import { nowMs, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
 import { PushSettings, turnOffPush } from "./push.js";
 import { query, setQuery } from "./route.js";
+import { RuleText } from "./rule_text.js";
 import { Tokens } from "./tokens.js";
 import { waits, waitSeconds } from "./undo.js";
-import { moment, person, roughly, span } from "./words.js";
+import { When } from "./when.js";
+import { person, roughly, span } from "./words.js";
 
 export function Rules() {
   const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));
   const revoke = id => call("DELETE", path("rules", id)).then(reload);
   return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Decisions", "Created", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
-    const over = rule.revoked_at_ms ? `revoked by ${person(rule.revoked_by)}, ${moment(rule.revoked_at_ms, nowMs())}` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
-    return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td>${marked(rule.text)}${over && html`<div class="quiet">${marked(over)}</div>`}</td><td>${rule.hits}</td><td>${marked(person(rule.created_by))}, ${moment(rule.created_at_ms, nowMs())}</td>
+    const over = rule.revoked_at_ms ? html`${marked(`revoked by ${person(rule.revoked_by)}`)}, <${When} ms=${rule.revoked_at_ms} />` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
+    return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td><${RuleText} text=${rule.text} digest=${rule.match.input_digest} />${over && html`<div class="quiet">${over}</div>`}</td><td>${rule.hits}</td><td>${marked(person(rule.created_by))}, <${When} ms=${rule.created_at_ms} /></td>
       <td>${!over && html`<${Confirm} label="Revoke" question="Its decisions stay." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
   })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }
 
 // sessionCell names a session and, below, what identifies it.
 const sessionCell = (id, about) => html`<td><${SessionName} id=${id} about=${about} /><${SmallID} id=${id} of="Session" /></td>`;
-const ago = (ms, now) => html`<td title=${moment(ms, now)}>${roughly(now - ms)} ago</td>`;
+const ago = (ms, now) => html`<td><${When} ms=${ms}>${roughly(now - ms)} ago<//></td>`;
 
 export function Workers() {
   const { data, error } = useRead("/v1/workers", 3000);
   const leases = data?.workers.flatMap(worker => worker.leases.map(lease => ({ ...lease, worker: worker.worker_id }))) ?? [];
   return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Agent", "Session", "Status", "Started", "Last heartbeat", "Lease expires in", "Worker"]} empty="No active workers." rows=${leases.map(lease => html`<tr key=${lease.run_id}>
     <td><a href=${runAddress(lease.run_id)}>${marked(nameOfAgent(lease.agent_id))}</a><${SmallID} id=${lease.run_id} of="Run" /></td>${sessionCell(lease.session_id, { ...lease.session, agent_id: lease.agent_id })}<td>${lease.status.replaceAll("_", " ")}</td>
-    ${lease.started_at_ms ? ago(lease.started_at_ms, data.now_ms) : html`<td></td>`}${ago(lease.updated_at_ms, data.now_ms)}<td>${span(lease.expires_at_ms - data.now_ms)}</td><td>${nameOfAgent(lease.worker) === lease.worker ? marked(lease.worker) : html`<${ID} id=${lease.worker} />`}</td></tr>`)} />`}`;
+    ${lease.started_at_ms ? ago(lease.started_at_ms, data.now_ms) : html`<td></td>`}${ago(lease.updated_at_ms, data.now_ms)}<td><${When} ms=${lease.expires_at_ms}>${span(lease.expires_at_ms - data.now_ms)}<//></td><td>${nameOfAgent(lease.worker) === lease.worker ? marked(lease.worker) : html`<${ID} id=${lease.worker} />`}</td></tr>`)} />`}`;
 }
 
 export function Effects() {

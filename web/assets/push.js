@@ -3,9 +3,8 @@
 import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, path, settings } from "./api.js";
 import { Failure, Table, useRead } from "./components.js";
-import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
-import { moment } from "./words.js";
+import { When } from "./when.js";
 
 const workerAddress = "/sw.js";
 
@@ -90,7 +89,7 @@ const hostOf = address => { try { return new URL(address).host; } catch { return
 function Devices({ data, endpoint, changed }) {
   const remove = one => (one.address === endpoint ? turnOffPush() : call("DELETE", path("me", "addresses", one.address_id))).then(changed, changed);
   return html`<${Table} label="Browsers with notifications" heads=${["Browser", "Since", ""]} empty="" rows=${data.map(one => html`<tr key=${one.address_id}>
-    <td>${one.address === endpoint ? "This browser" : "Another browser"}<div class="quiet">${marked(hostOf(one.address))}</div></td><td>${moment(one.created_at_ms, nowMs())}</td>
+    <td>${one.address === endpoint ? "This browser" : "Another browser"}<div class="quiet">${marked(hostOf(one.address))}</div></td><td><${When} ms=${one.created_at_ms} /></td>
     <td><button onClick=${() => remove(one)}>Turn off</button></td></tr>`)} />`;
 }
 

@@ -14,7 +14,8 @@ import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
 import { askingSession, Time, whyOf } from "./row.js";
 import { useClock } from "./ticks.js";
-import { moment, person, reasonOf, roughly, settledWords } from "./words.js";
+import { When } from "./when.js";
+import { person, reasonOf, roughly, settledWords } from "./words.js";
 
 const shownAtOnce = 200; // events
 const mostFollowed = 2000; // the oldest leave the page when others come
@@ -36,10 +37,13 @@ function Waiting({ id }) {
     ${more && html`<p class="more-line"><a href=${"/?q=" + encodeURIComponent(id)}>All of them in the inbox</a></p>`}`}`;
 }
 
-function Said({ item }) {
-  const time = html`<time datetime=${new Date(item.atMs).toISOString()}>${moment(item.atMs, nowMs())}</time>`;
+// Said is one line of the conversation. The input that stands above the page is not repeated.
+function Said({ item, above }) {
+  const time = html`<${When} ms=${item.atMs} />`;
   switch (item.kind) {
-    case "input": return html`<li class="input"><p class="speaker">Input of the run ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
+    case "input":
+      if (item.run === above) return html`<li class="line-of">${time} Input of the run <span class="quiet">see above</span></li>`;
+      return html`<li class="input"><p class="speaker">Input of the run ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
     case "output": return html`<li class="output"><p class="speaker">The agent ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
     case "line": return html`<li class="line-of">${time} ${marked(item.what)}${item.text && html` <span class="quiet">${marked(item.text)}</span>`}</li>`;
   }
@@ -80,11 +84,11 @@ function useEvents(id, last) {
   return { events, error, earlier: events && from > 0 ? () => reach(Math.max(0, from - shownAtOnce)) : undefined };
 }
 
-function Conversation({ id, last, runs }) {
+function Conversation({ id, last, runs, above }) {
   const { events, error, earlier } = useEvents(id, last);
   const items = events ? conversation(events, runs) : [];
   return html`<h2>Conversation</h2><${Failure} error=${error} />${earlier && html`<p><button onClick=${earlier}>Earlier</button></p>`}
-    ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
+    ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} above=${above} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
 }
 
 const Task = ({ text }) => text && html`<blockquote class="task" aria-label="Input of the run">${marked(text)}</blockquote>`;
@@ -107,11 +111,11 @@ export function Session({ id }) {
       ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
     ${shown ? html`<${Task} text=${shown.request?.text_preview} />` : current && runs.data && html`<${TaskOf} key=${current} id=${current} />`}
     <${Waiting} id=${id} />
-    <${Conversation} key=${id} id=${id} last=${Number(data.last_event_id)} runs=${list} />
+    <${Conversation} key=${id} id=${id} last=${Number(data.last_event_id)} runs=${list} above=${shown?.run_id ?? current} />
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <p class="more-line"><button type="button" class="link" aria-expanded=${String(detailed)} onClick=${() => detail(!detailed)}>Details</button><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
     ${detailed && html`<${Facts} facts=${[["Session", html`<${ID} id=${id} />`], ["Active run", data.active_run && html`<${ID} id=${data.active_run.run_id} to=${runAddress(data.active_run.run_id)} />`],
-      ["Runs", list.length > 0 && list.map(one => html`<div>${words(one.status)}, ${moment(one.submitted_at_ms, nowMs())} <${ID} id=${one.run_id} to=${runAddress(one.run_id)} /></div>`)]]} />`}`}`;
+      ["Runs", list.length > 0 && list.map(one => html`<div>${words(one.status)}, <${When} ms=${one.submitted_at_ms} /> <${ID} id=${one.run_id} to=${runAddress(one.run_id)} /></div>`)]]} />`}`}`;
 }
 
 const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looking" };
@@ -126,7 +130,7 @@ function EventLine({ entry }) {
   else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : event.state === "snoozed" ? ", snoozed" : ""}`;
   else if (event.error || event.reason) more = event.error ?? event.reason;
   else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
-  return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
+  return html`<li><${When} ms=${entry.timestamp_ms} /> <span class="event">${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
 }
 
 function Timeline({ address }) {
@@ -141,8 +145,8 @@ export function Run({ id }) {
   const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
   const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : "");
   return html`<h1>Run of ${marked(data ? nameOfAgent(data.agent_id) : shortID(id))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${ReadSessionName} id=${data.session_id} /></span><time title=${moment(data.submitted_at_ms, nowMs())}>${asked}</time></p>
-    <${Facts} facts=${[["Waiting for", waiting], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease && marked(data.lease.worker_id)], ["Error", data.error && marked(data.error)],
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${ReadSessionName} id=${data.session_id} /></span><${When} ms=${data.submitted_at_ms}>${asked}<//></p>
+    <${Facts} facts=${[["Waiting for", waiting], ["Submitted", html`<${When} ms=${data.submitted_at_ms} />`], ["Attempt", data.attempt], ["Worker", data.lease && marked(data.lease.worker_id)], ["Error", data.error && marked(data.error)],
       ["Run", html`<${ID} id=${id} />`], ["Session", html`<${ID} id=${data.session_id} to=${sessionAddress(data.session_id)} />`]]} />
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}
     ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}

@@ -7,7 +7,7 @@ import { act, opens, shifted } from "./guard.js";
 import { changed, lookUp, nowMs, open, putOff, wake } from "./inbox.js";
 import { marked } from "./marks.js";
 import { openCalls } from "./shown.js";
-import { moment } from "./words.js";
+import { When } from "./when.js";
 
 const minute = 60_000;
 const tomorrow = now => { const at = new Date(now); return new Date(at.getFullYear(), at.getMonth(), at.getDate() + 1, 9).getTime(); };
@@ -74,7 +74,7 @@ export function toggleSnooze(one, shown = !one.snoozing) {
 export function Snooze({ one, onTaken }) {
   const button = useRef();
   if (one.resolution || !maySnooze()) return null;
-  if (one.snoozedUntilMs) return html`<span role="status">Snoozed until ${marked(moment(one.snoozedUntilMs, nowMs()))}</span> <button type="button" class="link" onClick=${() => void unsnooze(one)}>Wake now</button>`;
+  if (one.snoozedUntilMs) return html`<span role="status">Snoozed until <${When} ms=${one.snoozedUntilMs} /></span> <button type="button" class="link" onClick=${() => void unsnooze(one)}>Wake now</button>`;
   const close = focus => { toggleSnooze(one, false); if (focus) button.current?.focus(); };
   const take = async untilMs => {
     toggleSnooze(one, false);

@@ -5,7 +5,7 @@ import { account, call, newKey, path } from "./api.js";
 import { Confirm, Failure, Secret, Table, useRead } from "./components.js";
 import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
-import { moment } from "./words.js";
+import { When } from "./when.js";
 
 const day = 24 * 3600_000;
 const roles = [["operator", "decides"], ["agent", "runs agents"], ["observer", "looks"], ["admin", "may do everything"]];
@@ -32,9 +32,9 @@ function MakeToken({ done }) {
 }
 
 function state(token) {
-  if (token.revoked_at_ms) return "revoked " + moment(token.revoked_at_ms, nowMs());
+  if (token.revoked_at_ms) return html`revoked <${When} ms=${token.revoked_at_ms} />`;
   if (!token.expires_at_ms) return "";
-  return (token.expires_at_ms <= nowMs() ? "expired " : "until ") + moment(token.expires_at_ms, nowMs());
+  return html`${token.expires_at_ms <= nowMs() ? "expired" : "until"} <${When} ms=${token.expires_at_ms} />`;
 }
 
 export function Tokens() {
@@ -45,7 +45,7 @@ export function Tokens() {
   const done = fresh => { setMade(fresh); setForm(form + 1); reload(); };
   return html`<h2>Tokens</h2>${made ? html`<${Secret} label="The new token" secret=${made.secret} close=${() => setMade(null)}>This is the secret of <strong>${marked(made.token.name)}</strong>.<//>` : html`<${MakeToken} key=${form} done=${done} />`}
     <${Failure} error=${error} />${data && html`<${Table} label="Tokens" heads=${["Name", "Role", "Principal", "Last used", ""]} empty="There are no tokens." rows=${data.data.map(token => html`<tr key=${token.token_id} class=${token.revoked_at_ms || token.expires_at_ms && token.expires_at_ms <= nowMs() ? "over" : ""}>
-      <td>${marked(token.name)}<div class="quiet">${state(token)}</div></td><td>${token.role}</td><td><code>${marked(token.principal)}</code></td><td>${token.last_used_at_ms ? moment(token.last_used_at_ms, nowMs()) : "never"}</td>
+      <td>${marked(token.name)}<div class="quiet">${state(token)}</div></td><td>${token.role}</td><td><code>${marked(token.principal)}</code></td><td>${token.last_used_at_ms ? html`<${When} ms=${token.last_used_at_ms} />` : "never"}</td>
       <td>${!token.revoked_at_ms && html`<${Confirm} label="Revoke" question="Callers that use it are refused at once." does=${() => call("DELETE", path("tokens", token.token_id)).then(reload)} />`}</td></tr>`)} />
       ${data.next_cursor && html`<button onClick=${() => setCursor(data.next_cursor)}>More</button>`}`}`;
 }

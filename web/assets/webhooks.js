@@ -3,9 +3,8 @@
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, path } from "./api.js";
 import { Confirm, Failure, Secret, Table, useRead } from "./components.js";
-import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
-import { moment } from "./words.js";
+import { When } from "./when.js";
 
 const kinds = [["approval", "approvals"], ["question", "questions"], ["clarification", "questions to a parent"], ["run", "run status changes"], ["worker", "output and worker events"]];
 const why = { gone: "its endpoint answered that it is gone", disabled: "an admin disabled it" };
@@ -49,7 +48,7 @@ function Line({ hook, reload }) {
     result => tell(result.delivered ? `The test event was delivered, ${result.duration_ms} ms` : `The test event failed: ${result.error}`), error => tell(error.message));
   const filters = [hook.kinds.join(", "), hook.events.join(", "), hook.agent_ids.length > 0 && "agents " + hook.agent_ids.join(", "), hook.session_prefixes.length > 0 && "sessions " + hook.session_prefixes.map(one => one + "…").join(", ")].filter(Boolean).join("; ");
   return html`<tr class=${hook.enabled ? "" : "over"}><td>${marked(hook.url)}<div class="quiet">${hook.description && html`${marked(hook.description)}. `}${marked(filters || "everything except worker events")}</div></td>
-    <td>${hook.enabled ? "enabled" : html`disabled ${moment(hook.disabled_at_ms, nowMs())}<div class="quiet">${why[hook.disabled_reason] ?? hook.disabled_reason}</div>`}</td>
+    <td>${hook.enabled ? "enabled" : html`disabled <${When} ms=${hook.disabled_at_ms} /><div class="quiet">${why[hook.disabled_reason] ?? hook.disabled_reason}</div>`}</td>
     <td><${Deliveries} id=${hook.webhook_id} changed=${reload} /></td>
     <td><p class="buttons"><button onClick=${test}>Test</button>${hook.enabled
       ? html`<${Confirm} label="Disable" question="Pending deliveries are dropped." does=${() => change({ enabled: false })} />`

@@ -2,12 +2,18 @@
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const dayOfYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const full = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false, timeZoneName: "short" });
 
 export function moment(ms, nowMs = Date.now()) {
   const at = new Date(ms), now = new Date(nowMs);
   const time = clock.format(at);
-  return at.toDateString() === now.toDateString() ? time : `${day.format(at)}, ${time}`;
+  if (at.toDateString() === now.toDateString()) return time;
+  return `${(at.getFullYear() === now.getFullYear() ? day : dayOfYear).format(at)}, ${time}`;
 }
+
+// fullTime is a local time with its day, seconds and zone, for titles.
+export const fullTime = ms => full.format(new Date(ms));
 
 export const timeOf = ms => clock.format(new Date(ms));
 
@@ -92,6 +98,9 @@ export function deadlineWords(one, nowMs) {
   const at = moment(one.dueMs, nowMs);
   return `${deadlineOf(one)[0]} ${/,/.test(at) ? "on" : "at"} ${at}`;
 }
+
+// fullDeadline says when that is, whole.
+export const fullDeadline = one => `${deadlineOf(one)[0]} on ${fullTime(one.dueMs)}`;
 
 // dueWords says it shortly: what happens, and in how long.
 export const dueWords = (one, nowMs) => `${deadlineOf(one)[1]} in ${roughly(one.dueMs - nowMs)}`;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { deadlineWords, dueWords, settledWords } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
+const { deadlineWords, dueWords, fullTime, moment, settledWords } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
 
 const at = 1_700_000_000_000, in4 = 4 * 60_000;
 const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
@@ -27,4 +27,12 @@ test("an expired request says what its deadline did", () => {
   assert.equal(expired({ value: false }), "Expired, with the default answer");
   assert.equal(expired({ answers: [{ question_id: "q", selected_option_ids: ["a"] }] }), "Expired, with the default answer");
   assert.equal(settledWords("approval", { outcome: "expired", resolved_at_ms: at, via: "system" }, at, false, false), "Expired and was denied");
+});
+
+test("a time has its year where another one could be meant, and its title all of it", () => {
+  const at = (...parts) => new Date(...parts).getTime(), now = at(2026, 10, 28, 12);
+  assert.equal(moment(at(2026, 10, 28, 9, 5), now), "09:05");
+  assert.equal(moment(at(2026, 10, 27, 9, 5), now), "27 Nov, 09:05");
+  assert.equal(moment(at(2025, 10, 28, 9, 5), now), "28 Nov 2025, 09:05");
+  assert.match(fullTime(at(2026, 10, 27, 9, 5, 7)), /^Friday.* 27 November 2026.* 09:05:07 \S+/);
 });
