@@ -28,16 +28,17 @@ export function asksForAll(one, behavior) {
 
 const whyLeftOut = (why, one, first) => why !== "not read" || one === first ? why : "not read: the agent says something else about it";
 
-function Session({ one, chosen, choose }) {
-  const { folder } = about(one);
-  return html`<li><label class="choice"><input type="checkbox" aria-label=${plain(sessionName(one))} checked=${chosen} onChange=${event => choose(event.target.checked)} />
-    <span>${marked(sessionName(one))}<small>${marked([nameOfAgent(one.agent), folder && `in ${folder.text}`].filter(Boolean).join(" "))}</small></span></label></li>`;
+function Session({ one, among, chosen, choose }) {
+  const { folder } = about(one), name = sessionName(one, among);
+  return html`<li><label class="choice"><input type="checkbox" aria-label=${plain(name)} checked=${chosen} onChange=${event => choose(event.target.checked)} />
+    <span>${marked(name)}<small>${marked([nameOfAgent(one.agent), (folder?.text || one.origin?.directory) && `in ${folder?.text || one.origin.directory}`, one.origin?.host && `on ${one.origin.host}`].filter(Boolean).join(" "))}</small></span></label></li>`;
 }
 
 export function AskSame({ one: asker }) {
   const { behavior, calls } = asker.asks, allows = behavior === "allow";
   const dialog = useRef(), first = useRef();
   const [reason, setReason] = useState(""), [without, leaveOut] = useState(new Set());
+  const all = calls.map(({ one }) => one);
   const found = calls.map(({ one, digest }) => ({ one, why: allows ? whyNot(one, digest) : one.resolution ? "settled" : "" }));
   const can = found.filter(({ why }) => !why).map(({ one }) => one), list = can.filter(one => !without.has(one.handle));
   const left = found.filter(({ why }) => why && why !== "settled"), over = found.filter(({ why }) => why === "settled");
@@ -78,10 +79,10 @@ export function AskSame({ one: asker }) {
   return html`<dialog class="sheet several" aria-label=${plain(title)} tabindex="-1" ref=${dialog} onClose=${closed}><form class="same" onSubmit=${send}>
     <h2>${marked(title)}</h2>
     <ul><${Call} one=${asker} call /></ul>
-    ${can.length > 0 && html`<ul aria-label=${allows ? "Will be allowed" : "Will be denied"}>${can.map(one => html`<${Session} key=${one.handle} one=${one} chosen=${!without.has(one.handle)} choose=${choose(one)} />`)}</ul>`}
+    ${can.length > 0 && html`<ul aria-label=${allows ? "Will be allowed" : "Will be denied"}>${can.map(one => html`<${Session} key=${one.handle} one=${one} among=${all} chosen=${!without.has(one.handle)} choose=${choose(one)} />`)}</ul>`}
     ${left.length > 0 && html`<h3>Left out</h3>${unread > 0 && html`<p role="status">${unreadWords(unread)}</p>`}
-      <ul aria-label="Left out">${left.slice(0, mostLeftOut).map(({ one, why }) => html`<li key=${one.handle}><div>${marked(sessionName(one))}<small class="left-out">${whyLeftOut(why, one, asker)}</small></div></li>`)}</ul>`}
-    ${over.length > 0 && html`<h3>Settled meanwhile</h3><ul aria-label="Settled meanwhile">${over.map(({ one }) => html`<li key=${one.handle} class="settled"><div><span class="what">${marked(sessionName(one))}</span><small>${marked(outcomeOf(one))}</small></div></li>`)}</ul>`}
+      <ul aria-label="Left out">${left.slice(0, mostLeftOut).map(({ one, why }) => html`<li key=${one.handle}><div>${marked(sessionName(one, all))}<small class="left-out">${whyLeftOut(why, one, asker)}</small></div></li>`)}</ul>`}
+    ${over.length > 0 && html`<h3>Settled meanwhile</h3><ul aria-label="Settled meanwhile">${over.map(({ one }) => html`<li key=${one.handle} class="settled"><div><span class="what">${marked(sessionName(one, all))}</span><small>${marked(outcomeOf(one))}</small></div></li>`)}</ul>`}
     ${!allows && html`<label>Reason (optional)<input ref=${isNarrow() ? undefined : first} value=${reason} maxlength="16384" onInput=${event => setReason(event.target.value)} /></label>`}
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button><span class="space"></span>${button}</div></form></dialog>`;
 }

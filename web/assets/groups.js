@@ -18,7 +18,7 @@ export const shortID = id => id.length <= 12 ? id : madeUp.test(id) ? "…" + id
 export const nameOfAgent = id => madeUp.test(id) ? shortID(id) : id;
 
 // A label or an origin is what the agent's side says: it is shown as text, with its marks.
-const nameOf = { agent: agentName, session: one => one.label ?? shortID(one.session), call: one => one.request.tool_name ?? "Question", none: () => "" };
+const nameOf = { agent: agentName, session: one => one.label ?? [one.origin?.project, shortID(one.session)].filter(Boolean).join(" · "), call: one => one.request.tool_name ?? "Question", none: () => "" };
 const keyOf = { agent: one => agentName(one, id => id), session: one => one.session, call: one => one.digest ? `${one.request.tool_name}\n${one.digest}` : one.handle, none: () => "" };
 
 export function agentName({ agent, origin }, nameOf = nameOfAgent) {

@@ -133,6 +133,6 @@ export function Row({ one, top, position, total, current, list }) {
     <${What} row=${row} />
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
     ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why" title=${plain(note)}><${Lookers} calls=${left} />${note && html`<b class="note">${marked(note)}</b> · `}${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
-      <span class="tail">${times && html`<b class="times" title=${left.map(sessionName).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}
+      <span class="tail">${times && html`<b class="times" title=${left.map(one => sessionName(one, left)).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}
   </li>`;
 }

@@ -36,12 +36,18 @@ export function leadOf(row, members) {
   return row.lead = (kept && !kept.resolution && kept) || members.find(one => !one.resolution) || kept || members.at(-1);
 }
 
-export const sessionName = one => one.label ?? shortID(one.session);
+// sessionName names the session of a call: its label, else its project, else its id. Among others of the same name it has
+// the end of its id as well.
+export function sessionName(one, among = []) {
+  const name = one.label || one.origin?.project;
+  if (!name) return shortID(one.session);
+  return among.some(other => other.session !== one.session && (other.label || other.origin?.project) === name) ? `${name} …${one.session.slice(-8)}` : name;
+}
 
 // namesOf names the sessions of calls: "shop, shop2, shop3".
 export function namesOf(list) {
   const more = list.length - mostNames;
-  return list.slice(0, mostNames).map(sessionName).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  return list.slice(0, mostNames).map(one => sessionName(one, list)).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 // callsOf is how many calls, and whose: "3 calls: shop, shop2, shop3".

@@ -49,6 +49,8 @@ test("sessions are named, and the rest counted", () => {
   assert.equal(callsOf(list.slice(0, 3)), "3 calls: shop, shop2, shop3");
   assert.equal(callsOf(list), "7 calls: shop, shop2, shop3, shop4, shop5 and 2 more");
   assert.equal(callsOf([{ session: "1", label: "Shop" }]), "1 call: Shop");
+  assert.equal(callsOf([{ session: "1", origin: { project: "shop" } }, { session: "2", label: "Cart", origin: { project: "shop" } }]), "2 calls: shop, Cart");
+  assert.equal(callsOf(["fdae6276-e988-48c9-af7a-cc7956202889", "0473e510-6df7-4e35-80b3-3a2116da44c3"].map(session => ({ session, origin: { project: "shop" } }))), "2 calls: shop …56202889, shop …16da44c3");
   assert.equal(callsOf([]), "0 calls");
 });
 
