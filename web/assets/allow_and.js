@@ -46,13 +46,14 @@ function choicesOf(one, texts) {
 
 const mostOthers = 100; // requests that the service tries the rules on
 
-const othersOf = one => awake().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === one.request.tool_name && !other.sending && other.barred === "");
+const canJoin = other => !other.resolution && !other.snoozedUntilMs && !other.sending && other.barred === "";
+const othersOf = one => awake().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === one.request.tool_name && canJoin(other));
 
 // alsoAllowed returns the other requests that the rule would have allowed, had it been there before they were raised:
 // {read, unread}. Who has not read one does not allow it. Equal calls are known here; of parts of an input the service tells.
-function alsoAllowed(one, chosen) {
+function alsoAllowed(one, others, chosen) {
   const fits = chosen?.as === "exact" ? other => one.digest && other.digest === one.digest : chosen?.as === "tool" ? () => true : other => chosen?.also.has(other.handle);
-  const list = othersOf(one).filter(other => (chosen?.scope !== "session" || other.session === one.session) && fits(other));
+  const list = others.filter(other => canJoin(other) && (chosen?.scope !== "session" || other.session === one.session) && fits(other));
   return { read: list.filter(isSeen), unread: list.filter(other => !isSeen(other)).length };
 }
 
@@ -69,7 +70,7 @@ export function AllowAnd({ one }) {
   const [texts, setTexts] = useState(null);
   const [problem, setProblem] = useState("");
   const [withOthers, setWithOthers] = useState(true);
-  const dialog = useRef();
+  const dialog = useRef(), [others] = useState(() => othersOf(one)); // what arrives later is not in it
   const forMs = lifetimes.find(([name]) => name === lifetime)[1]();
   useEffect(() => {
     opens(one.handle);
@@ -81,8 +82,8 @@ export function AllowAnd({ one }) {
   useEffect(() => { if (one.resolution) dialog.current?.close(); }, [!one.resolution]);
   useEffect(() => {
     let late = false;
-    const others = othersOf(one).sort((a, b) => isSeen(b) - isSeen(a)).slice(0, mostOthers);
-    explain(one, forMs, others).then(found => { if (!late) { setTexts({ ...found, lifetime }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
+    const tried = [...others].sort((a, b) => isSeen(b) - isSeen(a)).slice(0, mostOthers);
+    explain(one, forMs, tried).then(found => { if (!late) { setTexts({ ...found, lifetime }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
     return () => { late = true; };
   }, [lifetime]);
   // The first choice has the focus, unless the person has gone on already.
@@ -92,7 +93,7 @@ export function AllowAnd({ one }) {
   const textOf = effect => texts?.[effect]?.choices?.find(choice => choice.as === chosen?.as)?.[chosen?.scope];
   const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, remember_for_ms: forMs };
   // The sentence says until when, so nothing is allowed before it is there.
-  const off = !canDecide(one) || !decision || texts.lifetime !== lifetime, also = alsoAllowed(one, chosen);
+  const off = !canDecide(one) || !decision || texts.lifetime !== lifetime, also = alsoAllowed(one, others, chosen);
   const allows = event => allow(one, event, decision, withOthers ? also.read : []);
   // Enter on a choice allows: three keys in all.
   const keyed = event => {
