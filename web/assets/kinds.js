@@ -129,7 +129,8 @@ function write(node) {
 function link(node) {
   const found = firstOf(node, ["url", "uri"]);
   const url = found && URL.parse?.(found.text);
-  if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: "Open a page", url: found.text, host: url.host, after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
+  const method = textOf(node, "method") ?? (firstOf(node, ["body", "data"]) || member(node, "json") ? "POST" : "GET"), reads = /^(?:GET|HEAD)$/i.test(method);
+  if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: reads ? "Open a page" : "Send a request", method: reads ? "" : method, url: found.text, host: url.host, after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
 }
 
 const scalar = node => node.kind !== "object" && node.kind !== "array";
@@ -237,7 +238,7 @@ export function rowOf(request, about) {
       return { icon: "edit", what: `${files.length} files`, hint: `${deleted > 0 ? `${deleted} deleted, ` : ""}+${sum("added")} −${sum("removed")}` };
     }
     case "write": return { icon: "write", what: lastParts(about.path), hint: lineCount(count(about.content)) };
-    case "url": return { icon: "url", strong: about.host, what: about.after };
+    case "url": return { icon: "url", strong: [about.method, about.host].filter(Boolean).join(" "), what: about.after };
     case "message": return { icon: "message", strong: about.to, what: oneLine(about.subject ?? about.body) };
     case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.others.slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };
     case "flat": return { icon: "tool", strong: request.tool_name, what: oneLine(about.fields.slice(0, 2).map(([, one]) => scalarText(one)).join(", ")) };
