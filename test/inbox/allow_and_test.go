@@ -89,16 +89,19 @@ func (f *flows) allowAnd(t *testing.T) {
 	item.status("Allowed by you")
 	require.Contains(t, f.decision(t, edit).Rule.Text, `internal/cart/**`)
 
-	// Its buttons are in view below a long rule. Enter on a choice allows.
-	long := f.ask(t, one(approval("lengthy", `{"command":`+quoted("make "+strings.Repeat("all ", 400))+`,"description":"Build"}`)))
+	// Its buttons are in view below a long rule. One that was not read is read first; then Enter on a choice allows.
+	long := f.ask(t, one(approval("lengthy", `{"command":`+quoted("make "+strings.Repeat("all ", 800))+`,"description":"Build"}`)))
 	item = p.prompt("lengthy")
 	f.action(item, "Allow and …")
 	sheet = p.find("dialog", "Allow and …")
 	p.until("the first choice has the focus", func() bool {
 		return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue"
 	})
-	require.Equal(t, "true", sheet.find("button", "Allow").call("function() { return this.getBoundingClientRect().bottom <= innerHeight }", nil))
-	sheet.find("button", "Back").click()
+	reads := sheet.find("button", "Read to the end to allow")
+	require.Equal(t, "true", reads.call("function() { return this.getBoundingClientRect().bottom <= innerHeight }", nil))
+	require.Empty(t, p.all(sheet, "button", "Allow"))
+	p.press("\r")
+	p.until("the prompt is read on", func() bool { return len(p.all(nil, "dialog", "Allow and …")) == 0 })
 	for pages := 0; len(p.all(item, "button", "Allow")) == 0; pages++ {
 		require.Less(t, pages, 1000)
 		item.find("button", "Read to the end to allow").click()

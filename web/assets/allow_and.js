@@ -1,7 +1,7 @@
 // "Allow and …": a decision that also writes a rule. The service says which rules there are, and their texts.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { allow, back, canDecide, deny, isOver } from "./approval.js";
+import { allow, back, canDecide, deny, isOver, readOn } from "./approval.js";
 import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
 import { opens, shiftedAll } from "./guard.js";
@@ -10,7 +10,7 @@ import { awake } from "./inbox.js";
 import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
 import { RuleText } from "./rule_text.js";
-import { isSeen } from "./seen.js";
+import { isSeen, readsToEnd } from "./seen.js";
 
 const hour = 3600_000;
 const today = () => { const end = new Date(); end.setHours(24, 0, 0, 0); return Math.max(60_000, end - Date.now()); };
@@ -94,7 +94,13 @@ export function AllowAnd({ one }) {
   const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, remember_for_ms: forMs };
   // The sentence says until when, so nothing is allowed before it is there.
   const off = !canDecide(one) || !decision || texts.lifetime !== lifetime, also = alsoAllowed(one, others, chosen);
-  const allows = event => allow(one, event, decision, withOthers ? also.read : []);
+  const read = readsToEnd(one);
+  // What was not read is below the dialog.
+  const allows = event => {
+    if (read) return allow(one, event, decision, withOthers ? also.read : []);
+    dialog.current.close();
+    void readOn(one);
+  };
   // Enter on a choice allows: three keys in all.
   const keyed = event => {
     if (event.key !== "Enter" || event.target.type !== "radio" || off || over || one.barred !== "") return;
@@ -113,5 +119,5 @@ export function AllowAnd({ one }) {
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button>
       ${!over && html`<button type="button" disabled=${off || !textOf("deny")} title=${textOf("deny")} onClick=${event => deny(one, event, decision)}>Deny</button>`}
       <span class="space"></span>
-      ${!over && !one.barred && html`<button type="button" class="allow" disabled=${off || one.barred !== ""} onClick=${allows}>Allow</button>`}</div></dialog>`;
+      ${!over && !one.barred && html`<button type="button" class=${read ? "allow" : "read"} disabled=${read && (off || one.barred !== "")} onClick=${allows}>${read ? "Allow" : "Read to the end to allow"}</button>`}</div></dialog>`;
 }
