@@ -76,8 +76,8 @@ function edit(node) {
 
 const fates = [["new", /^(?:\*\*\* Add File: |new file mode |--- \/dev\/null)/], ["deleted", /^(?:\*\*\* Delete File: |deleted file mode |\+\+\+ \/dev\/null)/], ["renamed", /^(?:\*\*\* Move to: |rename to )/]];
 
-// filesOf splits a patch by the files that it changes: [{path, text, fate, added, removed}]. A line of a hunk that looks like
-// the head of a file is none.
+// filesOf splits a patch by the files that it changes: [{path, text, fate, added, removed}]. A line of a hunk
+// may look like the head of a file, and does not begin one.
 export function filesOf(patch) {
   const files = [], signs = patchLines(patch).map(one => one.sign);
   let lines = [], file = {}, body = false;

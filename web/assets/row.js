@@ -46,6 +46,9 @@ function Lookers({ calls }) {
   return text && html`<span class="asker">${marked(text)}</span> · `;
 }
 
+// placeOf says where a request comes from when there is nothing else to say.
+const placeOf = one => one.label || one.origin?.directory && `in ${one.origin.directory}` || shortID(one.session);
+
 // whyOf is the second line of a row: the agent's words about it, else with what and where.
 export function whyOf(one) {
   const said = one.request.reason || one.request.description || about(one).said?.[0];
@@ -53,10 +56,10 @@ export function whyOf(one) {
   if (one.kind === "question") {
     const { questions } = one.request, options = questions?.[0]?.options?.length ?? 0, header = questions?.[0]?.header;
     const count = questions?.length > 1 ? `${questions.length} questions` : options > 0 ? `${options} ${options === 1 ? "option" : "options"}` : "";
-    return [header !== about(one).row.what && header, count].filter(Boolean).join(" · ") || shortID(one.session);
+    return [header !== about(one).row.what && header, count].filter(Boolean).join(" · ") || placeOf(one);
   }
   const { folder, row } = about(one), tool = one.request.tool_name;
-  return [row.strong !== tool && tool, folder && `in ${folder.text}`].filter(Boolean).join(" ") || shortID(one.session);
+  return [row.strong !== tool && tool, folder && `in ${folder.text}`].filter(Boolean).join(" ") || placeOf(one);
 }
 
 export function outcomeOf(one) {
