@@ -112,7 +112,7 @@ func (f *flows) session(t *testing.T) {
 			strings.Contains(text, "Cancelled enough") && strings.Contains(text, "At last, say it.")
 	})
 	require.NotContains(t, list.text(), run.RunID)
-	require.Contains(t, list.text(), "Input of the run see above")
+	require.Contains(t, list.text(), "Input of the run, shown above")
 	require.Equal(t, 1, strings.Count(p.shown(), "Then only look."), "an input stands once")
 	require.Equal(t, "true", p.eval(`String([...document.querySelectorAll("time")].every(one => /\b20\d\d\b.*:\d\d:\d\d/.test(one.title)))`), "a short time has the whole one as its title")
 	require.Equal(t, "Then only look.", p.eval(`document.querySelector(".task").textContent`), "the run that is next, and not the newest")

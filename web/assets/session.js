@@ -42,7 +42,7 @@ function Said({ item, above }) {
   const time = html`<${When} ms=${item.atMs} />`;
   switch (item.kind) {
     case "input":
-      if (item.run === above) return html`<li class="line-of">${time} Input of the run <span class="quiet">see above</span></li>`;
+      if (item.run === above) return html`<li class="line-of">${time} Input of the run, shown above</li>`;
       return html`<li class="input"><p class="speaker">Input of the run ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
     case "output": return html`<li class="output"><p class="speaker">The agent ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
     case "line": return html`<li class="line-of">${time} ${marked(item.what)}${item.text && html` <span class="quiet">${marked(item.text)}</span>`}</li>`;
