@@ -33,6 +33,9 @@ export function numbered(lines, old = 1, now = 1) {
   return lines.map(([sign, text]) => ({ sign, text, old: sign === "+" ? 0 : old++, now: sign === "-" ? 0 : now++ }));
 }
 
+// heads are the lines before the hunks of a file.
+const heads = /^(?:\+\+\+|---|@@|diff |index |\*\*\* |(?:old|new|new file|deleted file) mode \d|(?:dis)?similarity index \d|(?:rename|copy) (?:from|to) |Binary files |GIT binary patch)/;
+
 // patchLines returns the same of a patch. Lines outside of a file have no numbers; the lines of a hunk have them if its
 // head says where it is. The text of a line is without its sign.
 export function patchLines(patch) {
@@ -46,7 +49,7 @@ export function patchLines(patch) {
     }
     const head = body <= 0 && /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(text);
     if (head) { old = Number(head[1]); now = Number(head[3]); body = Number(head[2] ?? 1) + Number(head[4] ?? 1); return { sign: "@", text, old: 0, now: 0 }; }
-    if (body <= 0 && /^(?:\+\+\+|---|@@|diff |index |\*\*\* )/.test(text)) { old = now = 0; return { sign: "@", text, old: 0, now: 0 }; }
+    if (body <= 0 && heads.test(text)) { old = now = 0; return { sign: "@", text, old: 0, now: 0 }; }
     if (text.startsWith("\\")) return { sign: "@", text, old: 0, now: 0 }; // "No newline at end of file"
     const sign = "+-".includes(text[0]) && text !== "" ? text[0] : " ";
     body -= sign === " " ? 2 : 1;

@@ -31,6 +31,11 @@ test("a patch that marks its files by stars has no other heads, and counts no li
   assert.deepEqual(lines.map(({ sign, text }) => sign + text), ["@*** Begin Patch", "@*** Update File: a", "@@@ -1,90 +1,90 @@", "--- gone", "+++ new", "@*** Delete File: b", "@*** End Patch"]);
 });
 
+test("what a patch says about a file before its hunks is no line of it", () => {
+  const patch = "diff --git a/x b/y\nold mode 100644\nnew mode 100755\nsimilarity index 90%\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1,2 +1,2 @@\n-a\n+b\n rename to z";
+  assert.equal(patchLines(patch).map(({ sign }) => sign).join(""), "@@@@@@@@@-+ ");
+});
+
 test("an empty text has no lines", () => {
   assert.deepEqual(difference("", "a\nb"), [["+", "a"], ["+", "b"]]);
   assert.deepEqual(difference("a", ""), [["-", "a"]]);
