@@ -78,7 +78,7 @@ export function Content({ about, request, wrap = one => one, fold }) {
     case "patch": return html`${others}${files(about, wrap, fold)}`;
     case "write": return html`${wrap(html`<p class="file"><code>${marked(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(text(about.content, "Content of the file"))}`;
     case "url": return html`${wrap(html`<p class="url">${about.method && html`${marked(about.method)} to `}<b>${marked(about.host)}</b></p>`)}${wrap(text(about.url, "Address"))}${others}`;
-    case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${marked(about.to)}</dd>${about.subject !== undefined && html`<dt>Subject</dt><dd>${marked(about.subject)}</dd>`}</dl>`)}
+    case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${marked(about.to)}</dd>${about.copies.map(([name, names]) => html`<dt>${name.charAt(0).toUpperCase() + name.slice(1).toLowerCase()}</dt><dd>${marked(names)}</dd>`)}${about.subject !== undefined && html`<dt>Subject</dt><dd>${marked(about.subject)}</dd>`}</dl>`)}
       ${wrap(html`<pre class="letter" aria-label="Message">${marked(about.body)}</pre>`)}${others}`;
     case "money":
     case "flat": return wrap(html`<${Fields} members=${about.fields} request=${request} label="Input" />`);

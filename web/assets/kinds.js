@@ -137,9 +137,12 @@ const scalar = node => node.kind !== "object" && node.kind !== "array";
 export const scalarText = node => node.kind === "string" ? node.value : node.kind === "number" ? node.text : String(node.value);
 
 function message(node) {
-  const to = member(node, "to"), body = firstOf(node, ["body", "text", "message"]);
-  const names = stringsOf(to) ?? (to?.kind === "string" ? [to.value] : undefined);
-  if (names && body) return { kind: "message", title: "Send a message", to: names.join(", "), subject: textOf(node, "subject"), body: body.text, rest: without(node, "to", "subject", body.name) };
+  const body = firstOf(node, ["body", "text", "message"]), namesOf = one => stringsOf(one) ?? (one?.kind === "string" ? [one.value] : undefined), names = namesOf(member(node, "to"));
+  // Who else gets it stands with the first.
+  const copies = node.members.filter(([name, one]) => /^b?cc$/i.test(name) && namesOf(one)).map(([name, one]) => [name, namesOf(one).join(", ")]);
+  if (names && body) return {
+    kind: "message", title: "Send a message", to: names.join(", "), copies, subject: textOf(node, "subject"), body: body.text, rest: without(node, "to", "subject", body.name, ...copies.map(([name]) => name)),
+  };
 }
 
 const mostFields = 12;
@@ -239,7 +242,7 @@ export function rowOf(request, about) {
     }
     case "write": return { icon: "write", what: lastParts(about.path), hint: lineCount(count(about.content)) };
     case "url": return { icon: "url", strong: [about.method, about.host].filter(Boolean).join(" "), what: about.after };
-    case "message": return { icon: "message", strong: about.to, what: oneLine(about.subject ?? about.body) };
+    case "message": return { icon: "message", strong: [about.to, ...about.copies.map(([name, names]) => `${name} ${names}`)].join(", "), what: oneLine(about.subject ?? about.body) };
     case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.others.slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };
     case "flat": return { icon: "tool", strong: request.tool_name, what: oneLine(about.fields.slice(0, 2).map(([, one]) => scalarText(one)).join(", ")) };
   }

@@ -38,6 +38,7 @@ test("titles and rows", () => {
     ["http", { url: "https://api.example/orders", json: { a: 1 } }, "Send a request", { strong: "POST api.example" }],
     ["http", { url: "https://api.example/orders", method: "get" }, "Open a page", { strong: "api.example" }],
     ["mail", { to: ["a@x", "b@x"], subject: "Hi", body: "text" }, "Send a message", { strong: "a@x, b@x", what: "Hi" }],
+    ["mail", { to: "a@x", cc: ["b@x"], Bcc: "c@x", subject: "Hi", body: "text" }, "Send a message", { strong: "a@x, cc b@x, Bcc c@x", what: "Hi" }],
     ["refund", { order: "A-1", amount: 42.67, currency: "EUR" }, "Use refund", { strong: "refund", what: "A-1", hint: "42.67 EUR" }],
     ["scale", { service: "web", replicas: 8 }, "Use scale", { what: "web, 8" }],
     ["config", { a: { b: 1 } }, "Use config", { strong: "config", what: 'a {"b":1}' }],
@@ -61,6 +62,7 @@ test("every member is shown: laid out, said, or in the rest", () => {
   assert.deepEqual(about("Bash", { command: "ls", description: "Look", other: [1] }).said, ["Look"]);
   assert.deepEqual(rest(about("Bash", { command: "ls", description: "Look", other: [1] })), ["other"]);
   assert.deepEqual(rest(about("Bash", { command: "ls", description: { not: "text" } })), ["description"]);
+  assert.deepEqual(rest(about("mail", { to: "a", cc: "b", bcc: { not: "a name" }, text: "c" })), ["bcc"]);
   assert.deepEqual(rest(about("Write", { file_path: "a", path: "b", content: "c" })), ["path"]);
   assert.equal(about("x", Object.fromEntries(Array.from({ length: 13 }, (_, i) => ["m" + i, i]))).kind, "json");
 });
