@@ -142,12 +142,12 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 	if err := json.Unmarshal(buffer.Bytes(), call.out); err != nil {
 		if text := jsontext.Value(buffer.Bytes()); !text.IsValid() {
 			// A page that an intermediary sent instead of the reply.
-			return r, fmt.Errorf("%w: %s: the reply is not JSON", ErrUnavailable, call)
+			return r, fmt.Errorf("%w: %s: the reply is not JSON, so the outcome is not known", ErrUnavailable, call)
 		}
 		return r, fmt.Errorf("%s: decode reply: %w", call, err)
 	}
 	if call.whole != nil && !call.whole() {
-		return r, fmt.Errorf("%w: %s: the reply lacks members", ErrUnavailable, call)
+		return r, fmt.Errorf("%w: %s: the reply lacks members, so the outcome is not known", ErrUnavailable, call)
 	}
 	return r, nil
 }

@@ -383,7 +383,7 @@ func TestKeysThatAHeaderCannotCarryGoIntoTheBody(t *testing.T) {
 			_ = json.UnmarshalRead(r.Body, &document)
 			body = document.Key
 			w.Header().Set("Idempotency-Replayed", "true")
-			_, _ = io.WriteString(w, `{"run_id":"r"}`)
+			_, _ = io.WriteString(w, `{"run_id":"r","status":"cancelled"}`)
 		}))
 		result := must(c.CancelQuestion(t.Context(), "r", "q", client.CancelQuestionParams{IdempotencyKey: key}))(t)
 		require.True(t, result.Replayed)

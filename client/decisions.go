@@ -22,21 +22,27 @@ type SessionResult struct {
 	Replayed bool `json:"-"`
 }
 
-// postForRun posts a call with an idempotency key that returns the run.
+// postForRun posts a call with an idempotency key that returns the run. A reply without the
+// run and its status does not say that anything was decided.
 func (c *Client) postForRun(ctx context.Context, to path, k key, body any) (*RunResult, error) {
 	var result RunResult
-	r, err := c.do(ctx, call{method: http.MethodPost, path: to, body: body, key: k, out: &result.RunView, repeat: always})
+	r, err := c.do(ctx, call{
+		method: http.MethodPost, path: to, body: body, key: k, out: &result.RunView,
+		whole: func() bool { return result.RunID != "" && result.Status != "" }, repeat: always,
+	})
 	result.Replayed = r.replayed
 	return orNil(&result, err)
 }
 
 // postForSession posts a call with an idempotency key that returns the session. It asks for
-// a wait unless that is 0, and expects the reply to be held for up to held.
+// a wait unless that is 0, and expects the reply to be held for up to held. A reply without
+// the session and its status does not say that anything was decided.
 func (c *Client) postForSession(ctx context.Context, to path, k key, body any, wait, held time.Duration) (*SessionResult, error) {
 	var result SessionResult
 	r, err := c.do(ctx, call{
 		method: http.MethodPost, path: to, body: body, key: k,
-		prefer: wait, held: held, out: &result.SessionView, repeat: always,
+		prefer: wait, held: held, out: &result.SessionView,
+		whole: func() bool { return result.SessionID != "" && result.Status != "" }, repeat: always,
 	})
 	result.Replayed = r.replayed
 	return orNil(&result, err)

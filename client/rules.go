@@ -42,12 +42,12 @@ func (c *Client) AddRule(ctx context.Context, params AddRuleParams) (*api.RuleVi
 	if params.RuleID == "" {
 		params.RuleID = newID("rule")
 	}
-	return post[api.RuleView](ctx, c, at("/v1/rules"), api.AddRuleBody{
+	return work(ctx, c, at("/v1/rules"), api.AddRuleBody{
 		RuleID: &params.RuleID, SessionID: optional(params.SessionID), AgentID: optional(params.AgentID),
 		ToolName: optional(params.ToolName), Effect: params.Effect, Match: params.Match, Reason: params.Reason,
 		MaxUses: optional(params.MaxUses), ExpiresAtMs: params.ExpiresAtMs, ExpiresAfterMs: params.ExpiresAfterMs,
 		Escalation: params.Escalation,
-	}, always)
+	}, func(rule *api.RuleView) bool { return rule.RuleID != "" })
 }
 
 // RevokeRule ends a rule immediately: it settles no request raised after RevokeRule has

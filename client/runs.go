@@ -245,7 +245,7 @@ func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*api.RunV
 // decisions. Errors: [ErrNotFound]; [ErrRunState] if it has not failed; [ErrSessionBusy]
 // while another run of its session is active; [ErrSessionEnded].
 func (c *Client) RetryRun(ctx context.Context, runID string) (*api.RunView, error) {
-	return document[api.RunView](ctx, c, call{
+	return wholeDocument(ctx, c, call{
 		method: http.MethodPost, path: at("/v1/runs", runID, "retry"), key: newKey(""), body: api.RetryRunBody{}, repeat: always,
-	})
+	}, hasRunID)
 }

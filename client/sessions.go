@@ -61,7 +61,8 @@ type InterruptResult = api.InterruptReply
 // InterruptSession interrupts the session's active run and declines the parent
 // clarifications that wait in it. The reason may be empty. Errors: [ErrNotFound].
 func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string) (*InterruptResult, error) {
-	return post[InterruptResult](ctx, c, at("/v1/sessions", sessionID, "interrupt"), api.ReasonBody{Reason: reason}, always)
+	return work(ctx, c, at("/v1/sessions", sessionID, "interrupt"), api.ReasonBody{Reason: reason},
+		func(reply *InterruptResult) bool { return hasSessionID(&reply.Session) })
 }
 
 // AmendSession changes a session's metadata, label and origin. Errors: [ErrNotFound],
@@ -70,10 +71,12 @@ func (c *Client) AmendSession(ctx context.Context, sessionID string, body api.Am
 	return document[api.SessionView](ctx, c, call{method: http.MethodPatch, path: at("/v1/sessions", sessionID), body: body, repeat: always})
 }
 
+func hasSessionID(session *api.SessionView) bool { return session.SessionID != "" }
+
 // EndSession ends a session: its runs are cancelled, and it accepts no more runs. The
 // reason may be empty. Errors: [ErrNotFound].
 func (c *Client) EndSession(ctx context.Context, sessionID, reason string) (*api.SessionView, error) {
-	return post[api.SessionView](ctx, c, at("/v1/sessions", sessionID, "end"), api.ReasonBody{Reason: reason}, always)
+	return work(ctx, c, at("/v1/sessions", sessionID, "end"), api.ReasonBody{Reason: reason}, hasSessionID)
 }
 
 // SendInput creates a run in the session and waits until it waits for a person or ends: 30

@@ -88,8 +88,8 @@ type renewal struct {
 	CancelRequested *bool  `json:"cancel_requested"`
 }
 
-// work makes a call that renews a lease or changes a run. A reply without the members of such
-// a reply renews and ends nothing.
+// work makes a call that renews a lease, or changes a run, a session or a rule. A reply
+// without the members of such a reply renews and ends nothing.
 func work[T any](ctx context.Context, c *Client, to path, body any, whole func(*T) bool) (*T, error) {
 	return wholeDocument(ctx, c, call{method: http.MethodPost, path: to, body: body, repeat: always}, whole)
 }

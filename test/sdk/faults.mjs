@@ -31,7 +31,7 @@ class Service {
     signal.throwIfAborted();
     if (typeof given === "function") given = await given(body, signal);
     const [status, document] = Array.isArray(given) ? given : [200, given];
-    return new Response(typeof document === "string" ? document : JSON.stringify(document), { status, headers: { "Retry-After": "1" } });
+    return new Response(status === 204 ? null : typeof document === "string" ? document : JSON.stringify(document), { status, headers: { "Retry-After": "1" } });
   };
 
   #event(name) {
@@ -116,6 +116,27 @@ const cases = {
     const service = new Service({ redeem: [{}] });
     const error = await service.client.redeemGrant("grant", 1).catch((error) => error);
     same(isKind(error, "unavailable"), true);
+  },
+
+  async "a reply without members does not say that anything was decided"() {
+    const shown = { run_id: "run-1", request: { id: "go" } };
+    const calls = {
+      approve: (client) => client.approve(shown), deny: (client) => client.deny(shown),
+      answer: (client) => client.answer(shown, { value: 1 }), decline: (client) => client.decline(shown),
+      cancelQuestion: (client) => client.cancelQuestion("run-1", "go"), retryRun: (client) => client.retryRun("run-1"),
+      resolveActiveRunApprovals: (client) => client.resolveActiveRunApprovals("s", []),
+      resolveSessionApprovals: (client) => client.resolveSessionApprovals("s", []),
+      answerSessionQuestion: (client) => client.answerSessionQuestion("s", { request_id: "go", declined: true }),
+      sendInput: (client) => client.sendInput("s", {}), interruptSession: (client) => client.interruptSession("s"),
+      endSession: (client) => client.endSession("s"), addRule: (client) => client.addRule({ effect: "deny", match: {} }),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      // Every path ends with "".
+      const service = new Service({ "": [{}, "null", {}, [204]] });
+      const error = await call(service.client).catch((error) => error);
+      same([name, isKind(error, "unavailable"), error.message?.endsWith("the outcome is not known")], [name, true, true]);
+      same([name, new Set(service.bodies[""]).size], [name, 1]); // each attempt is the same call
+    }
   },
 
   async "an output that is refused fails the run once"() {

@@ -166,6 +166,32 @@ async def a_grant_is_not_redeemed_by_a_reply_without_members():
 
 
 @case
+async def a_reply_without_members_does_not_say_that_anything_was_decided():
+    shown = {"run_id": "run-1", "request": {"id": "go"}}
+    calls = {
+        "approve": lambda client: client.approve(shown), "deny": lambda client: client.deny(shown),
+        "answer": lambda client: client.answer(shown, value=1), "decline": lambda client: client.decline(shown),
+        "cancel_question": lambda client: client.cancel_question("run-1", "go"), "retry_run": lambda client: client.retry_run("run-1"),
+        "resolve_active_run_approvals": lambda client: client.resolve_active_run_approvals("s", []),
+        "resolve_session_approvals": lambda client: client.resolve_session_approvals("s", []),
+        "answer_session_question": lambda client: client.answer_session_question("s", {"request_id": "go", "declined": True}),
+        "send_input": lambda client: client.send_input("s", {}), "interrupt_session": lambda client: client.interrupt_session("s"),
+        "end_session": lambda client: client.end_session("s"), "add_rule": lambda client: client.add_rule({"effect": "deny", "match": {}}),
+    }
+    for name, call in calls.items():
+        routes = {"": [{}, [], "null", (204, "")]}  # every path ends with ""
+        async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            try:
+                await call(client)
+            except HoldpointError as error:
+                assert error.is_kind("unavailable"), (name, error)
+                assert str(error).endswith("the outcome is not known"), (name, error)
+            else:
+                raise AssertionError(name)
+            assert all(body == service.bodies[""][0] for body in service.bodies[""]), name  # each attempt is the same call
+
+
+@case
 async def an_output_that_is_refused_fails_the_run_once():
     for output, complete in ((1, (413, {"code": "body_too_large"})), (object(), RUN), (float("nan"), RUN)):
         async def handler(_task, output=output):

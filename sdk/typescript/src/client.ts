@@ -164,7 +164,7 @@ export class Holdpoint {
    * active, and `session_ended`.
    */
   async retryRun(runId: string, options: KeyedOptions = {}): Promise<doc.RunView> {
-    return (await this.#keyed<doc.RunView>(at("/v1/runs", runId, "retry"), {}, options)).value;
+    return (await this.#keyed<doc.RunView>(at("/v1/runs", runId, "retry"), {}, options, ["run_id"])).value;
   }
 
   /** Cancels a run; one that is over stays as it is. */
@@ -211,32 +211,32 @@ export class Holdpoint {
 
   /** Decides approvals of a run, all or none. */
   async resolveRunApprovals(runId: string, resolutions: doc.ApprovalResolution[], options: KeyedOptions = {}): Promise<RunResult> {
-    return result(await this.#keyed<doc.RunView>(at("/v1/runs", runId, "approvals"), { resolutions }, options));
+    return await this.#decideRun(at("/v1/runs", runId, "approvals"), { resolutions }, options);
   }
 
   /** Decides approvals of the session's active run. */
   async resolveActiveRunApprovals(sessionId: string, resolutions: doc.ApprovalResolution[], options: KeyedOptions = {}): Promise<RunResult> {
-    return result(await this.#keyed<doc.RunView>(at("/v1/sessions", sessionId, "approval-runs"), { resolutions }, options));
+    return await this.#decideRun(at("/v1/sessions", sessionId, "approval-runs"), { resolutions }, options);
   }
 
   /** Decides approvals of the session's active run and returns the session, after the wait at the latest. */
   async resolveSessionApprovals(sessionId: string, resolutions: doc.ApprovalResolution[], options: KeyedOptions & { waitMs?: number } = {}): Promise<SessionResult> {
-    return result(await this.#keyed<doc.SessionView>(at("/v1/sessions", sessionId, "approvals"), { resolutions }, options));
+    return await this.#decideSession(at("/v1/sessions", sessionId, "approvals"), { resolutions }, options);
   }
 
   async answerRunQuestion(runId: string, resolution: doc.UserQuestionResolution, options: KeyedOptions = {}): Promise<RunResult> {
-    return result(await this.#keyed<doc.RunView>(at("/v1/runs", runId, "questions"), { resolution }, options));
+    return await this.#decideRun(at("/v1/runs", runId, "questions"), { resolution }, options);
   }
 
   /** Answers a question of the session's active run, or else of a parent clarification that waits in the session. */
   async answerSessionQuestion(sessionId: string, resolution: doc.UserQuestionResolution, options: KeyedOptions & { waitMs?: number } = {}): Promise<SessionResult> {
-    return result(await this.#keyed<doc.SessionView>(at("/v1/sessions", sessionId, "questions"), { resolution }, options));
+    return await this.#decideSession(at("/v1/sessions", sessionId, "questions"), { resolution }, options);
   }
 
   /** Cancels an open question, and with it the run; a parent clarification is completed, declined. */
   async cancelQuestion(runId: string, requestId: string, options: KeyedOptions & { justification?: string } = {}): Promise<RunResult> {
     const body = options.justification === undefined ? {} : { justification: options.justification };
-    return result(await this.#keyed<doc.RunView>(at("/v1/runs", runId, "questions", requestId, "cancel"), body, options));
+    return await this.#decideRun(at("/v1/runs", runId, "questions", requestId, "cancel"), body, options);
   }
 
   // The calls of a worker. Worker makes them for a handler; use them only for a loop of your own.
@@ -362,12 +362,12 @@ export class Holdpoint {
 
   /** Interrupts the session's active run and declines the parent clarifications that wait in it. */
   async interruptSession(sessionId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.InterruptReply> {
-    return (await this.#post<doc.InterruptReply>(at("/v1/sessions", sessionId, "interrupt"), reason(options), options)).value;
+    return await this.#work<doc.InterruptReply>(at("/v1/sessions", sessionId, "interrupt"), reason(options), options, "interrupted", "session");
   }
 
   /** Ends a session: its runs are cancelled and no run is accepted any more. */
   async endSession(sessionId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.SessionView> {
-    return (await this.#post<doc.SessionView>(at("/v1/sessions", sessionId, "end"), reason(options), options)).value;
+    return await this.#work<doc.SessionView>(at("/v1/sessions", sessionId, "end"), reason(options), options, "session_id");
   }
 
   /** Makes a run in the session and waits until it waits for a person or ends, 30 s by default and 60 s at most. */
@@ -377,7 +377,7 @@ export class Holdpoint {
     options: KeyedOptions & { waitMs?: number } = {},
   ): Promise<SessionResult> {
     const idempotencyKey = options.idempotencyKey ?? (body.run_id ? undefined : randomUUID());
-    return result(await this.#post<doc.SessionView>(at("/v1/sessions", sessionId, "input"), body, { heldMs: 30_000, ...options, idempotencyKey }));
+    return result(await this.#post<doc.SessionView>(at("/v1/sessions", sessionId, "input"), body, { heldMs: 30_000, ...options, idempotencyKey }, "always", sessionNeeds));
   }
 
   // Lists: a page by itself, or an iterator over all pages
@@ -533,7 +533,7 @@ export class Holdpoint {
   }
 
   async addRule(rule: doc.AddRule, options: CallOptions = {}): Promise<doc.Rule> {
-    return (await this.#post<doc.Rule>("/v1/rules", { ...rule, rule_id: rule.rule_id || newID("rule") }, options)).value;
+    return await this.#work<doc.Rule>("/v1/rules", { ...rule, rule_id: rule.rule_id || newID("rule") }, options, "rule_id");
   }
 
   /** Ends a rule at once. Again is a no-op. */
@@ -649,7 +649,18 @@ export class Holdpoint {
     return await this.#post<T>(path, body, { ...options, idempotencyKey: options.idempotencyKey ?? randomUUID() }, "always", needs);
   }
 
-  /** Makes a call that renews a lease or changes a run. A reply without the members of such a reply renews and ends nothing. */
+  async #decideRun(path: string, body: unknown, options: KeyedOptions): Promise<RunResult> {
+    return result(await this.#keyed<doc.RunView>(path, body, options, runNeeds));
+  }
+
+  async #decideSession(path: string, body: unknown, options: KeyedOptions & { waitMs?: number }): Promise<SessionResult> {
+    return result(await this.#keyed<doc.SessionView>(path, body, options, sessionNeeds));
+  }
+
+  /**
+   * Makes a call that renews a lease, or changes a run, a session or a rule. A reply without the
+   * members of such a reply renews and ends nothing.
+   */
   async #work<T>(path: string, body: unknown, options: CallOptions, ...needs: string[]): Promise<T> {
     return (await this.#post<T>(path, body, options, "always", needs)).value;
   }
@@ -685,6 +696,10 @@ export class Holdpoint {
     }
   }
 }
+
+// What the reply to a decision always has. A reply without them does not say that anything was decided.
+const runNeeds = ["run_id", "status"];
+const sessionNeeds = ["session_id", "status"];
 
 type Query = Record<string, string | number | boolean | undefined>;
 

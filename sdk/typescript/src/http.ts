@@ -143,7 +143,7 @@ export class Transport {
       const text = await textOf(response);
       if (!response.ok) throw problem(response, text);
       return {
-        value: (response.status === 204 ? undefined : documentIn(call, text)) as T,
+        value: (response.status === 204 && !call.needs ? undefined : documentIn(call, text)) as T,
         status: response.status,
         replayed: response.headers.get("Idempotency-Replayed")?.toLowerCase() === "true",
         more: response.headers.get("Link")?.includes('rel="next"') ?? false,
@@ -283,11 +283,11 @@ function documentIn(call: Call, text: string): unknown {
   try {
     document = decodeJSON(text);
   } catch (cause) {
-    throw new UnavailableError(`${where}: the reply is not JSON`, { cause });
+    throw new UnavailableError(`${where}: the reply is not JSON, so the outcome is not known`, { cause });
   }
-  if (typeof document !== "object" || document === null) throw new UnavailableError(`${where}: the reply is not a document`);
+  if (typeof document !== "object" || document === null) throw new UnavailableError(`${where}: the reply is not a document, so the outcome is not known`);
   const lacks = call.needs?.find((name) => (document as Record<string, unknown>)[name] == null);
-  if (lacks !== undefined) throw new UnavailableError(`${where}: the reply has no ${lacks}`);
+  if (lacks !== undefined) throw new UnavailableError(`${where}: the reply has no ${lacks}, so the outcome is not known`);
   return document;
 }
 

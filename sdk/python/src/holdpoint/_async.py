@@ -19,6 +19,9 @@ from .grants import input_digest
 
 Item = TypeVar("Item")
 TERMINAL = ("completed", "failed", "interrupted", "cancelled")
+# What the reply to a decision always has. A reply without them does not say that anything was decided.
+_RUN = ("run_id", "status")
+_SESSION = ("session_id", "status")
 WAITING = ("waiting_for_approval", "waiting_for_user_question")
 
 
@@ -141,7 +144,7 @@ class AsyncHoldpoint:
     async def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> doc.RunView:
         """Makes a failed run claimable again, with its input, its checkpoint and its last decisions. Raises run_state when it is not
         failed, session_busy while another run of its session is active, and session_ended."""
-        return cast(doc.RunView, (await self._keyed(at("/v1/runs", run_id, "retry"), {}, idempotency_key)).value)
+        return cast(doc.RunView, (await self._keyed(at("/v1/runs", run_id, "retry"), {}, idempotency_key, needs=["run_id"])).value)
 
     async def approve(
         self,
@@ -205,13 +208,13 @@ class AsyncHoldpoint:
         self, run_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None = None,
     ) -> RunResult:
         """Decides approvals of a run, all or none."""
-        return _run(await self._keyed(at("/v1/runs", run_id, "approvals"), {"resolutions": list(resolutions)}, idempotency_key))
+        return await self._decide_run(at("/v1/runs", run_id, "approvals"), {"resolutions": list(resolutions)}, idempotency_key)
 
     async def resolve_active_run_approvals(
         self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None = None,
     ) -> RunResult:
         """Decides approvals of the session's active run."""
-        return _run(await self._keyed(at("/v1/sessions", session_id, "approval-runs"), {"resolutions": list(resolutions)}, idempotency_key))
+        return await self._decide_run(at("/v1/sessions", session_id, "approval-runs"), {"resolutions": list(resolutions)}, idempotency_key)
 
     async def resolve_session_approvals(
         self,
@@ -223,26 +226,26 @@ class AsyncHoldpoint:
     ) -> SessionResult:
         """Decides approvals of the session's active run and returns the session, after the wait at the latest."""
         path = at("/v1/sessions", session_id, "approvals")
-        return _session(await self._keyed(path, {"resolutions": list(resolutions)}, idempotency_key, wait_seconds))
+        return await self._decide_session(path, {"resolutions": list(resolutions)}, idempotency_key, wait_seconds)
 
     async def answer_run_question(
         self, run_id: str, resolution: doc.UserQuestionResolution, *, idempotency_key: str | None = None,
     ) -> RunResult:
-        return _run(await self._keyed(at("/v1/runs", run_id, "questions"), {"resolution": resolution}, idempotency_key))
+        return await self._decide_run(at("/v1/runs", run_id, "questions"), {"resolution": resolution}, idempotency_key)
 
     async def answer_session_question(
         self, session_id: str, resolution: doc.UserQuestionResolution, *, wait_seconds: float | None = None, idempotency_key: str | None = None,
     ) -> SessionResult:
         """Answers a question of the session's active run, or else of a parent clarification that waits in the session."""
         path = at("/v1/sessions", session_id, "questions")
-        return _session(await self._keyed(path, {"resolution": resolution}, idempotency_key, wait_seconds))
+        return await self._decide_session(path, {"resolution": resolution}, idempotency_key, wait_seconds)
 
     async def cancel_question(
         self, run_id: str, request_id: str, *, justification: str | None = None, idempotency_key: str | None = None,
     ) -> RunResult:
         """Cancels an open question, and with it the run; a parent clarification is completed, declined."""
         path = at("/v1/runs", run_id, "questions", request_id, "cancel")
-        return _run(await self._keyed(path, without_none(justification=justification), idempotency_key))
+        return await self._decide_run(path, without_none(justification=justification), idempotency_key)
 
     # The calls of a worker, which makes them for a handler; use them only for a loop of your own.
 
@@ -354,12 +357,12 @@ class AsyncHoldpoint:
 
     async def interrupt_session(self, session_id: str, *, reason: str | None = None) -> doc.InterruptReply:
         """Interrupts the session's active run and declines the parent clarifications that wait in it."""
-        reply = await self._post(at("/v1/sessions", session_id, "interrupt"), without_none(reason=reason))
-        return cast(doc.InterruptReply, reply.value)
+        path = at("/v1/sessions", session_id, "interrupt")
+        return cast(doc.InterruptReply, await self._work(path, without_none(reason=reason), "interrupted", "session"))
 
     async def end_session(self, session_id: str, *, reason: str | None = None) -> doc.SessionView:
         """Ends a session: its runs are cancelled and no run is accepted any more."""
-        return cast(doc.SessionView, (await self._post(at("/v1/sessions", session_id, "end"), without_none(reason=reason))).value)
+        return cast(doc.SessionView, await self._work(at("/v1/sessions", session_id, "end"), without_none(reason=reason), "session_id"))
 
     async def send_input(
         self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None = None, idempotency_key: str | None = None,
@@ -367,7 +370,8 @@ class AsyncHoldpoint:
         """Makes a run in the session and waits until it waits for a person or ends, 30 s when no wait is given and 60 s at most."""
         key = idempotency_key or (None if body.get("run_id") else str(uuid.uuid4()))
         path = at("/v1/sessions", session_id, "input")
-        return _session(await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0))
+        reply = await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0, needs=_SESSION)
+        return SessionResult(reply.value, reply.replayed)
 
     # Lists: a page by itself, or an iterator over all pages. Empty filters choose all.
 
@@ -539,7 +543,7 @@ class AsyncHoldpoint:
         return cast(doc.Rule, await self._get(at("/v1/rules", rule_id)))
 
     async def add_rule(self, rule: Mapping[str, Any]) -> doc.Rule:
-        return cast(doc.Rule, (await self._post("/v1/rules", {**rule, "rule_id": rule.get("rule_id") or new_id("rule")})).value)
+        return cast(doc.Rule, await self._work("/v1/rules", {**rule, "rule_id": rule.get("rule_id") or new_id("rule")}, "rule_id"))
 
     async def revoke_rule(self, rule_id: str) -> None:
         """Ends a rule at once. Again is a no-op."""
@@ -639,14 +643,22 @@ class AsyncHoldpoint:
         return await self.transport.call("POST", path, body=body)
 
     async def _work(self, path: str, body: Any, *needs: str) -> Any:
-        """Makes a call that renews a lease or changes a run. A reply without the members of such a reply renews and ends
-        nothing."""
+        """Makes a call that renews a lease, or changes a run, a session or a rule. A reply without the members of such a reply renews
+        and ends nothing."""
         return (await self.transport.call("POST", path, body=body, needs=needs)).value
 
     async def _keyed(
         self, path: str, body: Any, key: str | None, prefer: float | None = None, needs: Sequence[str] = (),
     ) -> Reply:
         return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer, needs=needs)
+
+    async def _decide_run(self, path: str, body: Any, key: str | None) -> RunResult:
+        reply = await self._keyed(path, body, key, needs=_RUN)
+        return RunResult(reply.value, reply.replayed)
+
+    async def _decide_session(self, path: str, body: Any, key: str | None, wait: float | None) -> SessionResult:
+        reply = await self._keyed(path, body, key, wait, _SESSION)
+        return SessionResult(reply.value, reply.replayed)
 
     async def _page(self, path: str, filters: Mapping[str, Any], limit: int | None, cursor: str | None) -> Page[Any]:
         page = await self._get(path, {**filters, "page": "true", "limit": limit, "cursor": cursor})
@@ -698,14 +710,6 @@ def _keyed_appends(events: Sequence[Mapping[str, Any]], key: str) -> list[tuple[
     """What each call appends, with its key."""
     calls = _appends(events)
     return [(key if len(calls) == 1 else f"{key}/{number:04d}", part) for number, part in enumerate(calls, 1)]
-
-
-def _run(reply: Reply) -> RunResult:
-    return RunResult(reply.value, reply.replayed)
-
-
-def _session(reply: Reply) -> SessionResult:
-    return SessionResult(reply.value, reply.replayed)
 
 
 def _pending(noun: str, session_id: str | None) -> str:

@@ -177,7 +177,7 @@ class Transport:
         if not 200 <= response.status < 300:
             raise problem(response, text)
         return Reply(
-            value=None if response.status == 204 else _document(f"{method} {path}", text, needs),
+            value=None if response.status == 204 and not needs else _document(f"{method} {path}", text, needs),
             status=response.status,
             replayed=response.headers.get("idempotency-replayed", "").lower() == "true",
             more='rel="next"' in response.headers.get("link", ""),
@@ -228,12 +228,12 @@ def _document(where: str, text: bytes, needs: Sequence[str]) -> Any:
     try:
         document = decode_json(text)
     except ValueError as failure:
-        raise UnavailableError(f"{where}: the reply is not JSON") from failure
+        raise UnavailableError(f"{where}: the reply is not JSON, so the outcome is not known") from failure
     if not isinstance(document, (dict, list)):
-        raise UnavailableError(f"{where}: the reply is not a document")
+        raise UnavailableError(f"{where}: the reply is not a document, so the outcome is not known")
     for name in needs:
         if not isinstance(document, dict) or document.get(name) is None:
-            raise UnavailableError(f"{where}: the reply has no {name}")
+            raise UnavailableError(f"{where}: the reply has no {name}, so the outcome is not known")
     return document
 
 
