@@ -79,9 +79,9 @@ sdk: ## Pack, install and drive the libraries of other languages (npm, python3)
 	go test -count 1 -tags agents ./test/sdk
 
 .PHONY: sdk-types
-sdk-types: ## Write the types of the libraries from openapi.json
+sdk-types: ## Write the types and the plain calls of the libraries from openapi.json
 	cd sdk/typescript && npm ci --no-audit --no-fund --silent && npm run --silent types
-	python3 sdk/python/tools/make_types.py && python3 sdk/python/tools/make_sync.py
+	python3 sdk/tools/make_calls.py && python3 sdk/python/tools/make_types.py && python3 sdk/python/tools/make_sync.py
 
 .PHONY: crash
 crash: ## Kill the service at every point of every call; writes the table of docs/reliability.md

@@ -75,12 +75,28 @@ func TestPythonTypesAreThoseOfTheService(t *testing.T) {
 		}
 		_, err := run(filepath.Join(repository(), "sdk/python"), python, arguments...)
 		require.NoError(t, err)
-		committed, err := os.ReadFile(filepath.Join(repository(), "sdk/python/src/holdpoint", file))
-		require.NoError(t, err)
-		generated, err := os.ReadFile(written)
-		require.NoError(t, err)
-		require.Equal(t, string(generated), string(committed), `run "make sdk-types"`)
+		requireCommitted(t, written, filepath.Join("sdk/python/src/holdpoint", file))
 	}
+}
+
+// TestCallsAreThoseOfTheService: "make sdk-types" would change none of the generated calls.
+func TestCallsAreThoseOfTheService(t *testing.T) {
+	python := rig.Need(t, "python3")
+	written := t.TempDir()
+	_, err := run(filepath.Join(repository(), "sdk"), python, "tools/make_calls.py", written)
+	require.NoError(t, err)
+	requireCommitted(t, filepath.Join(written, "calls.ts"), "sdk/typescript/src/calls.ts")
+	requireCommitted(t, filepath.Join(written, "_calls.py"), "sdk/python/src/holdpoint/_calls.py")
+}
+
+// requireCommitted requires that a file was generated as it is in the repository.
+func requireCommitted(t *testing.T, written, file string) {
+	t.Helper()
+	generated, err := os.ReadFile(written)
+	require.NoError(t, err)
+	committed, err := os.ReadFile(filepath.Join(repository(), file))
+	require.NoError(t, err)
+	require.Equal(t, string(generated), string(committed), `run "make sdk-types"`)
 }
 
 // TestPythonPackageIsWhatItsReadmeSays: the installed wheel runs the first lines of its README.

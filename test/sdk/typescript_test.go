@@ -62,11 +62,7 @@ func TestTypeScriptTypesAreThoseOfTheService(t *testing.T) {
 	written := filepath.Join(t.TempDir(), "openapi.ts")
 	_, err := run(sources, "node", "scripts/types.mjs", filepath.Join(repository(), "openapi.json"), written)
 	require.NoError(t, err)
-	committed, err := os.ReadFile(filepath.Join(repository(), "sdk/typescript/src/openapi.ts"))
-	require.NoError(t, err)
-	generated, err := os.ReadFile(written)
-	require.NoError(t, err)
-	require.Equal(t, string(generated), string(committed), `run "make sdk-types"`)
+	requireCommitted(t, written, "sdk/typescript/src/openapi.ts")
 }
 
 // TestTypeScriptPackageIsWhatItsReadmeSays: the packed package is type-checked by what its README

@@ -8,7 +8,7 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent.parent
 source = here / "src/holdpoint"
-HEAD = '''"""The client for programs without asyncio. Generated from _async.py and _task.py by "make sdk-types"; do not edit.
+HEAD = '''"""The client for programs without asyncio. Generated from _async.py, _calls.py and _task.py by "make sdk-types"; do not edit.
 
 Every call is made in the thread of an event loop that the client has to itself. A client may be used by several threads."""
 
@@ -19,8 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from . import types as doc
-from ._async import AsyncHoldpoint, CreatedRun, Page, RunResult, SessionResult
+from ._async import AsyncHoldpoint
 from ._portal import Portal
+from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import StreamItem
 from ._task import AsyncTask
 from ._transport import RetryPolicy
@@ -62,10 +63,10 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 def client() -> str:
     tree = ast.parse((source / "_async.py").read_text())
-    made = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "AsyncHoldpoint")
-    init = next(node for node in made.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    written = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "AsyncHoldpoint")
+    init = next(node for node in written.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     parts = [
-        f'class Holdpoint:\n    """{ast.get_docstring(made, clean=False)}"""',
+        f'class Holdpoint:\n    """{ast.get_docstring(written, clean=False)}"""',
         f'    def __init__({ast.unparse(init.args)}) -> None:\n        """{ast.get_docstring(init, clean=False)}"""\n'
         f"        self._async = AsyncHoldpoint({arguments(init)})\n        self._portal = Portal()",
         '    def close(self) -> None:\n        """Closes the connections, and ends the thread of the calls. Workers of this client stop in order\n'
@@ -74,7 +75,8 @@ def client() -> str:
         "    def __enter__(self) -> Holdpoint:\n        return self",
         "    def __exit__(self, *_: object) -> None:\n        self.close()",
     ]
-    return "\n\n".join(parts + [method(node) for node in methods("AsyncHoldpoint", "_async.py") if node.name != "close"])
+    made = methods("AsyncHoldpoint", "_async.py") + methods("Calls", "_calls.py")
+    return "\n\n".join(parts + [method(node) for node in made if node.name != "close"])
 
 
 def task() -> str:

@@ -1,80 +1,22 @@
 import { type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
+import { appends } from "./appends.js";
+import { Calls } from "./calls.js";
 import { invalid, isKind, isTransient } from "./errors.js";
 import { inputDigest } from "./grants.js";
-import { encodeJSON } from "./json.js";
+import { type CreatedRun, type EventListOptions, type PageOptions, type Query, type RunResult, type SessionResult, events, page, result, walk, walkEvents } from "./replies.js";
 import { numberOf, type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
 import { now } from "./retry.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
-
-/** Empty members choose all. */
-export interface PageOptions extends CallOptions {
-  /** 1 to 100. */
-  limit?: number;
-  /** The `pagination.next_cursor` of the page before. */
-  cursor?: string;
-}
-
-export interface RunListOptions extends PageOptions {
-  sessionId?: string;
-  agentId?: string;
-  status?: string;
-  kind?: string;
-  /** Runs that are not over come first. */
-  priorityActive?: boolean;
-}
-
-export interface SessionListOptions extends PageOptions {
-  status?: string;
-  agentId?: string;
-}
 
 export interface PendingListOptions extends PageOptions {
   /** An unknown session has none. */
   sessionId?: string;
 }
 
-export interface EffectListOptions extends PageOptions {
-  state?: string;
-  sessionId?: string;
-}
-
-export interface DecisionListOptions extends PageOptions {
-  sessionId?: string;
-  agentId?: string;
-  actor?: string;
-  outcome?: string;
-  sinceMs?: number;
-  /** Cuts the inputs of approvals to 4 KiB. */
-  summary?: boolean;
-}
-
-export interface EventListOptions extends CallOptions {
-  /** The id of the last event already seen. */
-  after?: string;
-  /** At most 1,000. */
-  limit?: number;
-}
-
 export interface WaitOptions extends CallOptions {
   /** `terminal` (the default), or `decided`: the run does not wait for a person (any more). */
   until?: "decided" | "terminal";
-}
-
-/** A run after a call, and whether that call was a repeat. */
-export type RunResult = doc.RunView & { readonly replayed: boolean };
-
-/** A session after a call, and whether that call was a repeat. */
-export type SessionResult = doc.SessionView & { readonly replayed: boolean };
-
-export interface CreatedRun {
-  run: doc.RunView;
-  /** Set when the body asked for one and the run has the lease that the call took. */
-  claim?: doc.Claim;
-  /** The idempotency key had been used for the same call. */
-  replayed: boolean;
-  /** A run with this id and payload was there. */
-  existing: boolean;
 }
 
 /** What to decide about: what the lists, a run's view or an event of a stream shows. */
@@ -94,11 +36,12 @@ export type Decision = Omit<doc.ApprovalResolution, "request_id" | "behavior" | 
  * Calls one holdpoint service. Bodies and replies are documents as they are on the wire, see
  * `openapi.yaml`; every call throws a `HoldpointError`, or the reason of its signal.
  */
-export class Holdpoint {
+export class Holdpoint extends Calls {
   /** @internal */
   readonly transport: Transport;
 
   constructor(options: HoldpointOptions) {
+    super();
     this.transport = new Transport(options);
   }
 
@@ -133,10 +76,6 @@ export class Holdpoint {
     return { ...created, run: claim.run, ...(stillHeld ? { claim } : {}) };
   }
 
-  async getRun(runId: string, options: CallOptions = {}): Promise<doc.RunView> {
-    return await this.#get(at("/v1/runs", runId), {}, options, undefined, ["run_id"]);
-  }
-
   /** Returns a run as soon as it is where `until` says, or as it is after the wait of at most 60 s. */
   async awaitRun(runId: string, waitMs: number, options: WaitOptions = {}): Promise<doc.RunView> {
     return await this.#get(at("/v1/runs", runId), { until: options.until ?? "terminal" }, options, waitMs, ["run_id"]);
@@ -156,20 +95,6 @@ export class Holdpoint {
         await pauses.afterAnyway(failure, options.signal);
       }
     }
-  }
-
-  /**
-   * Makes a failed run claimable again, with its input, its checkpoint and its last decisions.
-   * Throws `run_state` when it is not failed, `session_busy` while another run of its session is
-   * active, and `session_ended`.
-   */
-  async retryRun(runId: string, options: KeyedOptions = {}): Promise<doc.RunView> {
-    return (await this.#keyed<doc.RunView>(at("/v1/runs", runId, "retry"), {}, options, ["run_id"])).value;
-  }
-
-  /** Cancels a run; one that is over stays as it is. */
-  async cancelRun(runId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.RunView> {
-    return await this.#work<doc.RunView>(at("/v1/runs", runId, "cancel"), reason(options), options, "run_id");
   }
 
   // Decisions
@@ -207,36 +132,6 @@ export class Holdpoint {
     const resolution: doc.UserQuestionResolution = { request_id: shown.request.id ?? "", declined: true };
     if (options.justification !== undefined) resolution.justification = options.justification;
     return await this.answerRunQuestion(shown.run_id ?? "", resolution, options);
-  }
-
-  /** Decides approvals of a run, all or none. */
-  async resolveRunApprovals(runId: string, resolutions: doc.ApprovalResolution[], options: KeyedOptions = {}): Promise<RunResult> {
-    return await this.#decideRun(at("/v1/runs", runId, "approvals"), { resolutions }, options);
-  }
-
-  /** Decides approvals of the session's active run. */
-  async resolveActiveRunApprovals(sessionId: string, resolutions: doc.ApprovalResolution[], options: KeyedOptions = {}): Promise<RunResult> {
-    return await this.#decideRun(at("/v1/sessions", sessionId, "approval-runs"), { resolutions }, options);
-  }
-
-  /** Decides approvals of the session's active run and returns the session, after the wait at the latest. */
-  async resolveSessionApprovals(sessionId: string, resolutions: doc.ApprovalResolution[], options: KeyedOptions & { waitMs?: number } = {}): Promise<SessionResult> {
-    return await this.#decideSession(at("/v1/sessions", sessionId, "approvals"), { resolutions }, options);
-  }
-
-  async answerRunQuestion(runId: string, resolution: doc.UserQuestionResolution, options: KeyedOptions = {}): Promise<RunResult> {
-    return await this.#decideRun(at("/v1/runs", runId, "questions"), { resolution }, options);
-  }
-
-  /** Answers a question of the session's active run, or else of a parent clarification that waits in the session. */
-  async answerSessionQuestion(sessionId: string, resolution: doc.UserQuestionResolution, options: KeyedOptions & { waitMs?: number } = {}): Promise<SessionResult> {
-    return await this.#decideSession(at("/v1/sessions", sessionId, "questions"), { resolution }, options);
-  }
-
-  /** Cancels an open question, and with it the run; a parent clarification is completed, declined. */
-  async cancelQuestion(runId: string, requestId: string, options: KeyedOptions & { justification?: string } = {}): Promise<RunResult> {
-    const body = options.justification === undefined ? {} : { justification: options.justification };
-    return await this.#decideRun(at("/v1/runs", runId, "questions", requestId, "cancel"), body, options);
   }
 
   // The calls of a worker. Worker makes them for a handler; use them only for a loop of your own.
@@ -277,12 +172,6 @@ export class Holdpoint {
     return await this.#get(at("/v1/runs", runId, "resume"), { fence, after }, options, waitMs, ["settled", "after"]);
   }
 
-  /** Withdraws a request that an attached worker no longer needs. */
-  async withdraw(runId: string, requestId: string, fence: string, options: CallOptions & { reason?: string } = {}): Promise<doc.RunView> {
-    const body = { fence, ...reason(options) };
-    return await this.#work<doc.RunView>(at("/v1/runs", runId, "requests", requestId, "withdraw"), body, options, "run_id");
-  }
-
   /**
    * Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated because its
    * reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of the earlier
@@ -321,14 +210,6 @@ export class Holdpoint {
     for (const [i, call] of calls.entries()) await send(call, calls.length === 1 ? key : `${key}/${String(i + 1).padStart(4, "0")}`);
   }
 
-  async completeRun(runId: string, fence: string, output?: unknown, options: CallOptions = {}): Promise<doc.RunView> {
-    return await this.#work<doc.RunView>(at("/v1/runs", runId, "complete"), { fence, output }, options, "run_id");
-  }
-
-  async failRun(runId: string, fence: string, error: string, options: CallOptions = {}): Promise<doc.RunView> {
-    return await this.#work<doc.RunView>(at("/v1/runs", runId, "fail"), { fence, error }, options, "run_id");
-  }
-
   /** Gives a run back unfinished; it is claimable at once. With `failed` it is retried after a delay. */
   async releaseRun(
     runId: string, fence: string, options: CallOptions & { checkpoint?: unknown; failed?: { error: string; attempt: number; delayMs: number } } = {},
@@ -351,25 +232,6 @@ export class Holdpoint {
     return (await this.#post<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || newID("session") }, options)).value;
   }
 
-  async getSession(sessionId: string, options: CallOptions = {}): Promise<doc.SessionView> {
-    return await this.#get(at("/v1/sessions", sessionId), {}, options);
-  }
-
-  /** Changes a session's metadata, label and origin. */
-  async amendSession(sessionId: string, body: doc.AmendSession, options: CallOptions = {}): Promise<doc.SessionView> {
-    return (await this.transport.call<doc.SessionView>({ method: "PATCH", path: at("/v1/sessions", sessionId), body, repeat: "always", signal: options.signal })).value;
-  }
-
-  /** Interrupts the session's active run and declines the parent clarifications that wait in it. */
-  async interruptSession(sessionId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.InterruptReply> {
-    return await this.#work<doc.InterruptReply>(at("/v1/sessions", sessionId, "interrupt"), reason(options), options, "interrupted", "session");
-  }
-
-  /** Ends a session: its runs are cancelled and no run is accepted any more. */
-  async endSession(sessionId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.SessionView> {
-    return await this.#work<doc.SessionView>(at("/v1/sessions", sessionId, "end"), reason(options), options, "session_id");
-  }
-
   /** Makes a run in the session and waits until it waits for a person or ends, 30 s by default and 60 s at most. */
   async sendInput(
     sessionId: string,
@@ -377,82 +239,41 @@ export class Holdpoint {
     options: KeyedOptions & { waitMs?: number } = {},
   ): Promise<SessionResult> {
     const idempotencyKey = options.idempotencyKey ?? (body.run_id ? undefined : randomUUID());
-    return result(await this.#post<doc.SessionView>(at("/v1/sessions", sessionId, "input"), body, { heldMs: 30_000, ...options, idempotencyKey }, "always", sessionNeeds));
+    return result(await this.#post<doc.SessionView>(at("/v1/sessions", sessionId, "input"), body, { heldMs: 30_000, ...options, idempotencyKey }, "always", ["session_id", "status"]));
   }
 
   // Lists: a page by itself, or an iterator over all pages
 
-  async listRuns(options: RunListOptions = {}): Promise<doc.Page<doc.RunView>> {
-    return await this.#page(runs(options), options);
-  }
-
-  allRuns(options: RunListOptions = {}): AsyncGenerator<doc.RunView, void> {
-    return this.#walk(runs(options), options);
-  }
-
-  async listSessions(options: SessionListOptions = {}): Promise<doc.Page<doc.SessionSummary>> {
-    return await this.#page(sessions(options), options);
-  }
-
-  allSessions(options: SessionListOptions = {}): AsyncGenerator<doc.SessionSummary, void> {
-    return this.#walk(sessions(options), options);
-  }
-
   async listApprovals(options: PendingListOptions = {}): Promise<doc.Page<doc.PendingApproval>> {
-    return await this.#page(pending("approvals", options), options);
+    return await page(this.transport, pending("approvals", options.sessionId), {}, options);
   }
 
   allApprovals(options: PendingListOptions = {}): AsyncGenerator<doc.PendingApproval, void> {
-    return this.#walk(pending("approvals", options), options);
+    return walk(this.transport, pending("approvals", options.sessionId), {}, options);
   }
 
   async listQuestions(options: PendingListOptions = {}): Promise<doc.Page<doc.PendingQuestion>> {
-    return await this.#page(pending("questions", options), options);
+    return await page(this.transport, pending("questions", options.sessionId), {}, options);
   }
 
   allQuestions(options: PendingListOptions = {}): AsyncGenerator<doc.PendingQuestion, void> {
-    return this.#walk(pending("questions", options), options);
-  }
-
-  async listRules(options: PendingListOptions = {}): Promise<doc.Page<doc.Rule>> {
-    return await this.#page({ path: "/v1/rules", query: { session_id: options.sessionId } }, options);
-  }
-
-  allRules(options: PendingListOptions = {}): AsyncGenerator<doc.Rule, void> {
-    return this.#walk({ path: "/v1/rules", query: { session_id: options.sessionId } }, options);
-  }
-
-  async listEffects(options: EffectListOptions = {}): Promise<doc.Page<doc.EffectView>> {
-    return await this.#page(effects(options), options);
-  }
-
-  allEffects(options: EffectListOptions = {}): AsyncGenerator<doc.EffectView, void> {
-    return this.#walk(effects(options), options);
-  }
-
-  /** What was settled, the newest first. */
-  async listDecisions(options: DecisionListOptions = {}): Promise<doc.Page<doc.RequestView>> {
-    return await this.#page(decisions(options), options);
-  }
-
-  allDecisions(options: DecisionListOptions = {}): AsyncGenerator<doc.RequestView, void> {
-    return this.#walk(decisions(options), options);
+    return walk(this.transport, pending("questions", options.sessionId), {}, options);
   }
 
   async listSessionEvents(sessionId: string, options: EventListOptions = {}): Promise<doc.RunEventEntry[]> {
-    return (await this.#events(at("/v1/sessions", sessionId, "events"), options)).value;
+    return (await events(this.transport, at("/v1/sessions", sessionId, "events"), options)).value;
   }
 
   allSessionEvents(sessionId: string, options: EventListOptions = {}): AsyncGenerator<doc.RunEventEntry, void> {
-    return this.#walkEvents(at("/v1/sessions", sessionId, "events"), options);
+    return walkEvents(this.transport, at("/v1/sessions", sessionId, "events"), options);
   }
 
   async listRunEvents(runId: string, options: EventListOptions = {}): Promise<doc.RunEventEntry[]> {
-    return (await this.#events(at("/v1/runs", runId, "events"), options)).value;
+    return (await events(this.transport, at("/v1/runs", runId, "events"), options)).value;
   }
 
   allRunEvents(runId: string, options: EventListOptions = {}): AsyncGenerator<doc.RunEventEntry, void> {
-    return this.#walkEvents(at("/v1/runs", runId, "events"), options);
+    return walkEvents(this.transport, at("/v1/runs", runId, "events"), options);
   }
 
   /** The output records of a run, oldest first. A run's view shows only the newest. */
@@ -463,16 +284,6 @@ export class Holdpoint {
       if (page.next_after === null || page.next_after === after) return;
       after = page.next_after;
     }
-  }
-
-  /** An approval or a question by its handle, open or settled. */
-  async getRequest(handle: string, options: CallOptions & { context?: number } = {}): Promise<doc.RequestView> {
-    return await this.#get(at("/v1/requests", handle), { context: options.context }, options);
-  }
-
-  /** The leases that are in force, by worker. */
-  async listWorkers(options: CallOptions = {}): Promise<doc.WorkersView> {
-    return await this.#get("/v1/workers", {}, options);
   }
 
   // Streams
@@ -528,76 +339,8 @@ export class Holdpoint {
 
   // Rules, mailboxes, effects, tokens
 
-  async getRule(ruleId: string, options: CallOptions = {}): Promise<doc.Rule> {
-    return await this.#get(at("/v1/rules", ruleId), {}, options);
-  }
-
   async addRule(rule: doc.AddRule, options: CallOptions = {}): Promise<doc.Rule> {
     return await this.#work<doc.Rule>("/v1/rules", { ...rule, rule_id: rule.rule_id || newID("rule") }, options, "rule_id");
-  }
-
-  /** Ends a rule at once. Again is a no-op. */
-  async revokeRule(ruleId: string, options: CallOptions = {}): Promise<void> {
-    await this.transport.call({ method: "DELETE", path: at("/v1/rules", ruleId), repeat: "always", signal: options.signal });
-  }
-
-  /** Says what would happen to an approval that asks for a call now. It changes nothing. */
-  async explainRules(body: doc.ExplainRules, options: CallOptions = {}): Promise<doc.Explanation> {
-    return (await this.#post<doc.Explanation>("/v1/rules/explain", body, options)).value;
-  }
-
-  /** Reads a session's messages and leases each for 30 s: acknowledge it once it is processed. */
-  async mailbox(sessionId: string, options: CallOptions = {}): Promise<doc.MessageView[]> {
-    return (await this.transport.call<doc.MessageView[]>({
-      method: "GET", path: at("/v1/sessions", sessionId, "mailbox"), repeat: "if_not_taken", signal: options.signal,
-    })).value;
-  }
-
-  async deadLetters(sessionId: string, options: CallOptions = {}): Promise<doc.MessageView[]> {
-    return await this.#get(at("/v1/sessions", sessionId, "mailbox", "dead-letter"), {}, options);
-  }
-
-  async acknowledgeMessage(sessionId: string, messageId: string, options: CallOptions = {}): Promise<void> {
-    await this.#post(at("/v1/sessions", sessionId, "mailbox", messageId, "ack"), undefined, options);
-  }
-
-  async replayMessage(sessionId: string, messageId: string, options: CallOptions = {}): Promise<doc.MessageView> {
-    return (await this.#post<doc.MessageView>(at("/v1/sessions", sessionId, "mailbox", "dead-letter", messageId, "replay"), undefined, options)).value;
-  }
-
-  async retryEffect(sessionId: string, effectId: string, options: CallOptions = {}): Promise<doc.EffectView> {
-    return (await this.#post<doc.EffectView>(at("/v1/sessions", sessionId, "effects", effectId, "retry"), undefined, options)).value;
-  }
-
-  async me(options: CallOptions = {}): Promise<doc.Me> {
-    return await this.#get("/v1/me", {}, options);
-  }
-
-  /** Makes a token. Its secret cannot be had again, so the call is never repeated. */
-  async createToken(body: doc.CreateToken, options: CallOptions = {}): Promise<doc.TokenSecret> {
-    return (await this.#post<doc.TokenSecret>("/v1/tokens", body, options, "never")).value;
-  }
-
-  async listTokens(options: CallOptions & { state?: string; limit?: number; cursor?: string } = {}): Promise<doc.TokenList> {
-    return await this.#get("/v1/tokens", { state: options.state, limit: options.limit, cursor: options.cursor }, options);
-  }
-
-  async getToken(tokenId: string, options: CallOptions = {}): Promise<doc.Token> {
-    return await this.#get(at("/v1/tokens", tokenId), {}, options);
-  }
-
-  /** Gives a token another secret; the present one works for graceMs more. Never repeated. */
-  async rotateToken(tokenId: string, graceMs: number, options: CallOptions = {}): Promise<doc.TokenSecret> {
-    return (await this.#post<doc.TokenSecret>(at("/v1/tokens", tokenId, "rotate"), { grace_ms: graceMs }, options, "never")).value;
-  }
-
-  async revokeToken(tokenId: string, options: CallOptions = {}): Promise<void> {
-    await this.transport.call({ method: "DELETE", path: at("/v1/tokens", tokenId), repeat: "always", signal: options.signal });
-  }
-
-  /** The public keys of what the service signed, for `verifyGrant`. */
-  async keys(options: CallOptions = {}): Promise<doc.KeySet> {
-    return await this.#get("/v1/keys", {}, options);
   }
 
   /**
@@ -607,19 +350,6 @@ export class Holdpoint {
    */
   async redeemGrant(grant: string, input: unknown, options: KeyedOptions = {}): Promise<doc.Redemption> {
     return (await this.#keyed<doc.Redemption>("/v1/grants/redeem", { grant, input_digest: await inputDigest(input) }, options, ["jti"])).value;
-  }
-
-  /**
-   * Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the
-   * token: it goes into the address as `ticket`, works once within a minute, and for that path
-   * alone, such as `/v1/sessions/releases/stream`. Never repeated.
-   */
-  async createStreamTicket(path: string, options: CallOptions = {}): Promise<doc.StreamTicket> {
-    return (await this.#post<doc.StreamTicket>("/v1/stream-tickets", { path }, options, "never")).value;
-  }
-
-  async version(options: CallOptions = {}): Promise<doc.Version> {
-    return await this.#get("/version", {}, options);
   }
 
   /** Resolves when the service and its database can be used. Not repeated. */
@@ -649,14 +379,6 @@ export class Holdpoint {
     return await this.#post<T>(path, body, { ...options, idempotencyKey: options.idempotencyKey ?? randomUUID() }, "always", needs);
   }
 
-  async #decideRun(path: string, body: unknown, options: KeyedOptions): Promise<RunResult> {
-    return result(await this.#keyed<doc.RunView>(path, body, options, runNeeds));
-  }
-
-  async #decideSession(path: string, body: unknown, options: KeyedOptions & { waitMs?: number }): Promise<SessionResult> {
-    return result(await this.#keyed<doc.SessionView>(path, body, options, sessionNeeds));
-  }
-
   /**
    * Makes a call that renews a lease, or changes a run, a session or a rule. A reply without the
    * members of such a reply renews and ends nothing.
@@ -664,99 +386,10 @@ export class Holdpoint {
   async #work<T>(path: string, body: unknown, options: CallOptions, ...needs: string[]): Promise<T> {
     return (await this.#post<T>(path, body, options, "always", needs)).value;
   }
-
-  async #page<T>(list: List, options: PageOptions): Promise<doc.Page<T>> {
-    return await this.#get(list.path, { ...list.query, page: true, limit: options.limit, cursor: options.cursor }, options);
-  }
-
-  async *#walk<T>(list: List, options: PageOptions): AsyncGenerator<T, void> {
-    for (let cursor = options.cursor; ; ) {
-      const page: doc.Page<T> = await this.#page(list, { ...options, limit: options.limit ?? 100, ...(cursor ? { cursor } : {}) });
-      yield* page.items;
-      const next = page.pagination.next_cursor;
-      if (!page.pagination.has_more || next === null || next === cursor) return;
-      cursor = next;
-    }
-  }
-
-  async #events(path: string, options: EventListOptions): Promise<Reply<doc.RunEventEntry[]>> {
-    return await this.transport.call({
-      method: "GET", path, query: { after: options.after, limit: options.limit }, repeat: "always", signal: options.signal,
-    });
-  }
-
-  async *#walkEvents(path: string, options: EventListOptions): AsyncGenerator<doc.RunEventEntry, void> {
-    const limit = options.limit ?? 1000;
-    for (let after = options.after; ; ) {
-      const reply = await this.#events(path, { ...options, limit, ...(after ? { after } : {}) });
-      yield* reply.value;
-      after = reply.value.at(-1)?.id;
-      // A page may end early, because it would be too large.
-      if (after === undefined || (!reply.more && reply.value.length < limit)) return;
-    }
-  }
 }
 
-// What the reply to a decision always has. A reply without them does not say that anything was decided.
-const runNeeds = ["run_id", "status"];
-const sessionNeeds = ["session_id", "status"];
-
-type Query = Record<string, string | number | boolean | undefined>;
-
-interface List {
-  path: string;
-  query: Query;
-}
-
-function runs(o: RunListOptions): List {
-  return { path: "/v1/runs", query: { session_id: o.sessionId, agent_id: o.agentId, status: o.status, kind: o.kind, priority_active: o.priorityActive || undefined } };
-}
-
-function sessions(o: SessionListOptions): List {
-  return { path: "/v1/sessions", query: { status: o.status, agent_id: o.agentId } };
-}
-
-function pending(noun: string, o: PendingListOptions): List {
-  return { path: o.sessionId === undefined ? `/v1/${noun}` : at("/v1/sessions", o.sessionId, noun), query: {} };
-}
-
-function effects(o: EffectListOptions): List {
-  return { path: "/v1/effects", query: { state: o.state, session_id: o.sessionId } };
-}
-
-function decisions(o: DecisionListOptions): List {
-  return {
-    path: "/v1/decisions",
-    query: { session_id: o.sessionId, agent_id: o.agentId, actor: o.actor, outcome: o.outcome, since_ms: o.sinceMs, fields: o.summary ? "summary" : undefined },
-  };
-}
-
-/** Splits events into what one call takes: 256 events and 512 KiB, one event at least. */
-function appends<T>(events: T[]): T[][] {
-  const calls: T[][] = [[]];
-  let bytes = 0;
-  for (const event of events) {
-    const size = utf8.encode(encodeJSON(event)).length;
-    let last = calls[calls.length - 1]!;
-    if (last.length > 0 && (last.length === 256 || bytes + size > 512 * 1024)) {
-      calls.push(last = []);
-      bytes = 0;
-    }
-    last.push(event);
-    bytes += size;
-  }
-  return calls;
-}
-
-const utf8 = new TextEncoder();
-
-function reason(options: { reason?: string }): { reason?: string } {
-  return options.reason === undefined ? {} : { reason: options.reason };
-}
-
-function result<T extends object>(reply: Reply<T>): T & { readonly replayed: boolean } {
-  // Not a member of the document: it is left out when the result is written as JSON.
-  return Object.defineProperty(reply.value, "replayed", { value: reply.replayed, enumerable: false }) as T & { readonly replayed: boolean };
+function pending(noun: string, sessionId: string | undefined): string {
+  return sessionId === undefined ? `/v1/${noun}` : at("/v1/sessions", sessionId, noun);
 }
 
 /** Throws unless a text is what the service accepts as an identifier. */

@@ -3,12 +3,9 @@ export { AttemptError, HoldpointError, ProblemError, UnavailableError, isKind, t
 export type { RetryPolicy } from "./retry.js";
 export type { CallOptions, HoldpointOptions, KeyedOptions } from "./http.js";
 export type { StreamItem, StreamOptions } from "./stream.js";
-export {
-  Holdpoint,
-  type CreatedRun, type Decision, type DecisionListOptions, type EffectListOptions, type EventListOptions, type PageOptions,
-  type PendingListOptions, type RunListOptions, type RunResult, type SessionListOptions, type SessionResult, type ShownApproval,
-  type ShownQuestion, type WaitOptions,
-} from "./client.js";
+export type { DecisionListOptions, EffectListOptions, RuleListOptions, RunListOptions, SessionListOptions } from "./calls.js";
+export type { CreatedRun, EventListOptions, PageOptions, RunResult, SessionResult } from "./replies.js";
+export { Holdpoint, type Decision, type PendingListOptions, type ShownApproval, type ShownQuestion, type WaitOptions } from "./client.js";
 export { ExactNumber, decodeJSON, encodeJSON } from "./json.js";
 export { NotAllowedError, approvalOf, approved, questionOf } from "./approved.js";
 export { inputDigest, verifyGrant } from "./grants.js";

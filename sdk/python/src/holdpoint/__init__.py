@@ -2,8 +2,9 @@
 
 from . import types
 from ._approved import approval_of, approved, question_of
-from ._async import AsyncHoldpoint, CreatedRun, Page, RunResult, SessionResult
+from ._async import AsyncHoldpoint
 from ._json import decode_json, encode_json
+from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import StreamItem
 from ._sync import Holdpoint, Task
 from ._sync_worker import Handler, Worker

@@ -1,4 +1,4 @@
-"""The client for asyncio. _sync.py has the same surface for programs without it, and is made from this file."""
+"""The client for asyncio. _sync.py has the same surface for programs without it, and is made from this file and _calls.py."""
 
 from __future__ import annotations
 
@@ -7,62 +7,22 @@ import copy
 import ssl
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 
 from . import types as doc
-from ._json import encode_json
+from ._appends import keyed_appends
+from ._calls import Calls
+from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import Kind, StreamItem, number_of, stream
 from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
-from .errors import HoldpointError, invalid, is_kind, is_transient
+from .errors import HoldpointError, is_kind, is_transient
 from .grants import input_digest
 
-Item = TypeVar("Item")
 TERMINAL = ("completed", "failed", "interrupted", "cancelled")
-# What the reply to a decision always has. A reply without them does not say that anything was decided.
-_RUN = ("run_id", "status")
-_SESSION = ("session_id", "status")
 WAITING = ("waiting_for_approval", "waiting_for_user_question")
 
 
-@dataclass(frozen=True)
-class Page(Generic[Item]):
-    """One page of a list."""
-
-    items: list[Item]
-    pagination: doc.Pagination
-
-
-@dataclass(frozen=True)
-class CreatedRun:
-    """A new run, or the one with the same id or key."""
-
-    run: doc.RunView
-    claim: doc.Claim | None
-    """Set when the body asked for one and the run has the lease that the call took."""
-    replayed: bool
-    """The idempotency key had been used for the same call."""
-    existing: bool
-    """A run with this id and payload was there."""
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """A run after a call, and whether that call was a repeat."""
-
-    run: doc.RunView
-    replayed: bool
-
-
-@dataclass(frozen=True)
-class SessionResult:
-    """A session after a call, and whether that call was a repeat."""
-
-    session: doc.SessionView
-    replayed: bool
-
-
-class AsyncHoldpoint:
+class AsyncHoldpoint(Calls):
     """Calls one holdpoint service. Bodies and replies are documents as they are on the wire; every call raises a HoldpointError."""
 
     def __init__(
@@ -109,9 +69,6 @@ class AsyncHoldpoint:
         """Makes a run by the session's route, which takes neither session_id, claim nor suspend."""
         return await self._create_run(at("/v1/sessions", session_id, "runs"), body, idempotency_key)
 
-    async def get_run(self, run_id: str) -> doc.RunView:
-        return cast(doc.RunView, await self._get(at("/v1/runs", run_id), needs=["run_id"]))
-
     async def await_run(self, run_id: str, wait_seconds: float, *, until: Literal["decided", "terminal"] = "terminal") -> doc.RunView:
         """Returns a run as soon as it is where until says, or as it is after the wait of at most 60 s."""
         return cast(doc.RunView, await self._get(at("/v1/runs", run_id), {"until": until}, wait_seconds, ["run_id"]))
@@ -135,16 +92,7 @@ class AsyncHoldpoint:
                         raise
                     await pauses.after_anyway(failure)
 
-    async def cancel_run(self, run_id: str, *, reason: str | None = None) -> doc.RunView:
-        """Cancels a run; one that is over stays as it is."""
-        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "cancel"), without_none(reason=reason), "run_id"))
-
     # Decisions
-
-    async def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> doc.RunView:
-        """Makes a failed run claimable again, with its input, its checkpoint and its last decisions. Raises run_state when it is not
-        failed, session_busy while another run of its session is active, and session_ended."""
-        return cast(doc.RunView, (await self._keyed(at("/v1/runs", run_id, "retry"), {}, idempotency_key, needs=["run_id"])).value)
 
     async def approve(
         self,
@@ -204,49 +152,6 @@ class AsyncHoldpoint:
         resolution = {"request_id": shown["request"]["id"], "declined": True, **without_none(justification=justification)}
         return await self.answer_run_question(shown["run_id"], cast(doc.UserQuestionResolution, resolution), idempotency_key=idempotency_key)
 
-    async def resolve_run_approvals(
-        self, run_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None = None,
-    ) -> RunResult:
-        """Decides approvals of a run, all or none."""
-        return await self._decide_run(at("/v1/runs", run_id, "approvals"), {"resolutions": list(resolutions)}, idempotency_key)
-
-    async def resolve_active_run_approvals(
-        self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None = None,
-    ) -> RunResult:
-        """Decides approvals of the session's active run."""
-        return await self._decide_run(at("/v1/sessions", session_id, "approval-runs"), {"resolutions": list(resolutions)}, idempotency_key)
-
-    async def resolve_session_approvals(
-        self,
-        session_id: str,
-        resolutions: Sequence[doc.ApprovalResolution],
-        *,
-        wait_seconds: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> SessionResult:
-        """Decides approvals of the session's active run and returns the session, after the wait at the latest."""
-        path = at("/v1/sessions", session_id, "approvals")
-        return await self._decide_session(path, {"resolutions": list(resolutions)}, idempotency_key, wait_seconds)
-
-    async def answer_run_question(
-        self, run_id: str, resolution: doc.UserQuestionResolution, *, idempotency_key: str | None = None,
-    ) -> RunResult:
-        return await self._decide_run(at("/v1/runs", run_id, "questions"), {"resolution": resolution}, idempotency_key)
-
-    async def answer_session_question(
-        self, session_id: str, resolution: doc.UserQuestionResolution, *, wait_seconds: float | None = None, idempotency_key: str | None = None,
-    ) -> SessionResult:
-        """Answers a question of the session's active run, or else of a parent clarification that waits in the session."""
-        path = at("/v1/sessions", session_id, "questions")
-        return await self._decide_session(path, {"resolution": resolution}, idempotency_key, wait_seconds)
-
-    async def cancel_question(
-        self, run_id: str, request_id: str, *, justification: str | None = None, idempotency_key: str | None = None,
-    ) -> RunResult:
-        """Cancels an open question, and with it the run; a parent clarification is completed, declined."""
-        path = at("/v1/runs", run_id, "questions", request_id, "cancel")
-        return await self._decide_run(path, without_none(justification=justification), idempotency_key)
-
     # The calls of a worker, which makes them for a handler; use them only for a loop of your own.
 
     async def claim_runs(
@@ -290,11 +195,6 @@ class AsyncHoldpoint:
         query = {"fence": fence, "after": after}
         return cast(doc.Settled, await self._get(at("/v1/runs", run_id, "resume"), query, wait_seconds, ["settled", "after"]))
 
-    async def withdraw(self, run_id: str, request_id: str, fence: str, *, reason: str | None = None) -> doc.RunView:
-        """Withdraws a request that an attached worker no longer needs."""
-        path = at("/v1/runs", run_id, "requests", request_id, "withdraw")
-        return cast(doc.RunView, await self._work(path, without_none(fence=fence, reason=reason), "run_id"))
-
     async def append_events(
         self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None,
     ) -> str:
@@ -302,7 +202,7 @@ class AsyncHoldpoint:
         because its reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of
         the earlier calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes."""
         last = ""
-        for key, part in _keyed_appends(events, idempotency_key or str(uuid.uuid4())):
+        for key, part in keyed_appends(events, idempotency_key or str(uuid.uuid4())):
             reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key, needs=["last_event_id"])
             last = cast(str, reply.value["last_event_id"])
         return last
@@ -310,18 +210,12 @@ class AsyncHoldpoint:
     async def _append_of_task(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], key_of_all: str) -> None:
         """append_events with a key that is derived from the run and the events. A conflict then means that an earlier claim, with
         another fence, has appended them."""
-        for key, part in _keyed_appends(events, key_of_all):
+        for key, part in keyed_appends(events, key_of_all):
             try:
                 await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key, needs=["last_event_id"])
             except HoldpointError as failure:
                 if not failure.is_kind("idempotency_conflict"):
                     raise
-
-    async def complete_run(self, run_id: str, fence: str, output: Any = None) -> doc.RunView:
-        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "complete"), without_none(fence=fence, output=output), "run_id"))
-
-    async def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
-        return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "fail"), {"fence": fence, "error": error}, "run_id"))
 
     async def release_run(
         self, run_id: str, fence: str, *, checkpoint: Any = None, last_error: str | None = None, attempt: int | None = None,
@@ -346,23 +240,7 @@ class AsyncHoldpoint:
         """Makes a session, or returns the one that has the id."""
         given = dict(body or {})
         given.setdefault("session_id", new_id("session"))
-        return cast(doc.SessionView, (await self._post("/v1/sessions", given)).value)
-
-    async def get_session(self, session_id: str) -> doc.SessionView:
-        return cast(doc.SessionView, await self._get(at("/v1/sessions", session_id)))
-
-    async def amend_session(self, session_id: str, body: Mapping[str, Any]) -> doc.SessionView:
-        """Changes a session's metadata, label and origin."""
-        return cast(doc.SessionView, (await self.transport.call("PATCH", at("/v1/sessions", session_id), body=body)).value)
-
-    async def interrupt_session(self, session_id: str, *, reason: str | None = None) -> doc.InterruptReply:
-        """Interrupts the session's active run and declines the parent clarifications that wait in it."""
-        path = at("/v1/sessions", session_id, "interrupt")
-        return cast(doc.InterruptReply, await self._work(path, without_none(reason=reason), "interrupted", "session"))
-
-    async def end_session(self, session_id: str, *, reason: str | None = None) -> doc.SessionView:
-        """Ends a session: its runs are cancelled and no run is accepted any more."""
-        return cast(doc.SessionView, await self._work(at("/v1/sessions", session_id, "end"), without_none(reason=reason), "session_id"))
+        return cast(doc.SessionView, (await self.transport.call("POST", "/v1/sessions", body=given)).value)
 
     async def send_input(
         self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None = None, idempotency_key: str | None = None,
@@ -370,39 +248,10 @@ class AsyncHoldpoint:
         """Makes a run in the session and waits until it waits for a person or ends, 30 s when no wait is given and 60 s at most."""
         key = idempotency_key or (None if body.get("run_id") else str(uuid.uuid4()))
         path = at("/v1/sessions", session_id, "input")
-        reply = await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0, needs=_SESSION)
-        return SessionResult(reply.value, reply.replayed)
+        needs = ["session_id", "status"]
+        return SessionResult.of(await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0, needs=needs))
 
     # Lists: a page by itself, or an iterator over all pages. Empty filters choose all.
-
-    async def list_runs(
-        self,
-        *,
-        session_id: str | None = None,
-        agent_id: str | None = None,
-        status: str | None = None,
-        kind: str | None = None,
-        priority_active: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[doc.RunView]:
-        filters = {"session_id": session_id, "agent_id": agent_id, "status": status, "kind": kind, "priority_active": "true" if priority_active else None}
-        return await self._page("/v1/runs", filters, limit, cursor)
-
-    def all_runs(
-        self, *, session_id: str | None = None, agent_id: str | None = None, status: str | None = None, kind: str | None = None,
-        priority_active: bool = False,
-    ) -> AsyncIterator[doc.RunView]:
-        filters = {"session_id": session_id, "agent_id": agent_id, "status": status, "kind": kind, "priority_active": "true" if priority_active else None}
-        return self._walk("/v1/runs", filters)
-
-    async def list_sessions(
-        self, *, status: str | None = None, agent_id: str | None = None, limit: int | None = None, cursor: str | None = None,
-    ) -> Page[doc.SessionSummary]:
-        return await self._page("/v1/sessions", {"status": status, "agent_id": agent_id}, limit, cursor)
-
-    def all_sessions(self, *, status: str | None = None, agent_id: str | None = None) -> AsyncIterator[doc.SessionSummary]:
-        return self._walk("/v1/sessions", {"status": status, "agent_id": agent_id})
 
     async def list_approvals(
         self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
@@ -421,47 +270,6 @@ class AsyncHoldpoint:
 
     def all_questions(self, *, session_id: str | None = None) -> AsyncIterator[doc.PendingQuestionView]:
         return self._walk(_pending("questions", session_id), {})
-
-    async def list_rules(self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None) -> Page[doc.Rule]:
-        return await self._page("/v1/rules", {"session_id": session_id}, limit, cursor)
-
-    def all_rules(self, *, session_id: str | None = None) -> AsyncIterator[doc.Rule]:
-        return self._walk("/v1/rules", {"session_id": session_id})
-
-    async def list_effects(
-        self, *, state: str | None = None, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
-    ) -> Page[doc.EffectView]:
-        return await self._page("/v1/effects", {"state": state, "session_id": session_id}, limit, cursor)
-
-    def all_effects(self, *, state: str | None = None, session_id: str | None = None) -> AsyncIterator[doc.EffectView]:
-        return self._walk("/v1/effects", {"state": state, "session_id": session_id})
-
-    async def list_decisions(
-        self,
-        *,
-        session_id: str | None = None,
-        agent_id: str | None = None,
-        actor: str | None = None,
-        outcome: str | None = None,
-        since_ms: int | None = None,
-        summary: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Page[doc.RequestView]:
-        """What was settled, the newest first. summary cuts the inputs of approvals to 4 KiB."""
-        return await self._page("/v1/decisions", _decisions(session_id, agent_id, actor, outcome, since_ms, summary), limit, cursor)
-
-    def all_decisions(
-        self,
-        *,
-        session_id: str | None = None,
-        agent_id: str | None = None,
-        actor: str | None = None,
-        outcome: str | None = None,
-        since_ms: int | None = None,
-        summary: bool = False,
-    ) -> AsyncIterator[doc.RequestView]:
-        return self._walk("/v1/decisions", _decisions(session_id, agent_id, actor, outcome, since_ms, summary))
 
     async def list_session_events(self, session_id: str, *, after: str | None = None, limit: int | None = None) -> list[doc.RunEventEntry]:
         return (await self._events(at("/v1/sessions", session_id, "events"), after, limit)).value  # type: ignore[no-any-return]
@@ -485,14 +293,6 @@ class AsyncHoldpoint:
             if page["next_after"] in (None, after):
                 return
             after = page["next_after"]
-
-    async def get_request(self, handle: str, *, context: int | None = None) -> doc.RequestView:
-        """An approval or a question by its handle, open or settled. context adds as many settled requests of its session."""
-        return cast(doc.RequestView, await self._get(at("/v1/requests", handle), without_none(context=context)))
-
-    async def list_workers(self) -> doc.WorkersView:
-        """The leases that are in force, by worker."""
-        return cast(doc.WorkersView, await self._get("/v1/workers"))
 
     # Streams
 
@@ -539,62 +339,8 @@ class AsyncHoldpoint:
 
     # Rules, mailboxes, effects, tokens
 
-    async def get_rule(self, rule_id: str) -> doc.Rule:
-        return cast(doc.Rule, await self._get(at("/v1/rules", rule_id)))
-
     async def add_rule(self, rule: Mapping[str, Any]) -> doc.Rule:
         return cast(doc.Rule, await self._work("/v1/rules", {**rule, "rule_id": rule.get("rule_id") or new_id("rule")}, "rule_id"))
-
-    async def revoke_rule(self, rule_id: str) -> None:
-        """Ends a rule at once. Again is a no-op."""
-        await self.transport.call("DELETE", at("/v1/rules", rule_id))
-
-    async def explain_rules(self, body: Mapping[str, Any]) -> doc.Explanation:
-        """Says what would happen to an approval that asks for a call now. It changes nothing."""
-        return cast(doc.Explanation, (await self._post("/v1/rules/explain", dict(body))).value)
-
-    async def mailbox(self, session_id: str) -> list[doc.MessageView]:
-        """Reads a session's messages and leases each for 30 s: acknowledge it once it is processed."""
-        reply = await self.transport.call("GET", at("/v1/sessions", session_id, "mailbox"), repeat="if_not_taken")
-        return cast(list[doc.MessageView], reply.value)
-
-    async def dead_letters(self, session_id: str) -> list[doc.MessageView]:
-        return cast(list[doc.MessageView], await self._get(at("/v1/sessions", session_id, "mailbox", "dead-letter")))
-
-    async def acknowledge_message(self, session_id: str, message_id: str) -> None:
-        await self._post(at("/v1/sessions", session_id, "mailbox", message_id, "ack"), None)
-
-    async def replay_message(self, session_id: str, message_id: str) -> doc.MessageView:
-        path = at("/v1/sessions", session_id, "mailbox", "dead-letter", message_id, "replay")
-        return cast(doc.MessageView, (await self._post(path, None)).value)
-
-    async def retry_effect(self, session_id: str, effect_id: str) -> doc.EffectView:
-        return cast(doc.EffectView, (await self._post(at("/v1/sessions", session_id, "effects", effect_id, "retry"), None)).value)
-
-    async def me(self) -> doc.Me:
-        return cast(doc.Me, await self._get("/v1/me"))
-
-    async def create_token(self, body: Mapping[str, Any]) -> doc.TokenSecret:
-        """Makes a token. Its secret cannot be had again, so the call is never repeated."""
-        return cast(doc.TokenSecret, (await self.transport.call("POST", "/v1/tokens", body=dict(body), repeat="never")).value)
-
-    async def list_tokens(self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None) -> doc.TokenList:
-        return cast(doc.TokenList, await self._get("/v1/tokens", {"state": state, "limit": limit, "cursor": cursor}))
-
-    async def get_token(self, token_id: str) -> doc.Token:
-        return cast(doc.Token, await self._get(at("/v1/tokens", token_id)))
-
-    async def rotate_token(self, token_id: str, grace_ms: int) -> doc.TokenSecret:
-        """Gives a token another secret; the present one works for grace_ms more. Never repeated."""
-        path = at("/v1/tokens", token_id, "rotate")
-        return cast(doc.TokenSecret, (await self.transport.call("POST", path, body={"grace_ms": grace_ms}, repeat="never")).value)
-
-    async def revoke_token(self, token_id: str) -> None:
-        await self.transport.call("DELETE", at("/v1/tokens", token_id))
-
-    async def keys(self) -> doc.KeySet:
-        """The public keys of what the service signed, for verify_grant."""
-        return cast(doc.KeySet, await self._get("/v1/keys"))
 
     async def redeem_grant(self, grant: str, value: Any, *, idempotency_key: str | None = None) -> doc.Redemption:
         """Redeems a grant, once, under the lease with which it came; value is the input that is about to run. Call it just before
@@ -602,14 +348,6 @@ class AsyncHoldpoint:
         with the same key says."""
         body = {"grant": grant, "input_digest": input_digest(value)}
         return cast(doc.Redemption, (await self._keyed("/v1/grants/redeem", body, idempotency_key, needs=["jti"])).value)
-
-    async def create_stream_ticket(self, path: str) -> doc.StreamTicket:
-        """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address
-        as ticket, works once within a minute, and for that path alone, such as /v1/sessions/releases/stream. Never repeated."""
-        return cast(doc.StreamTicket, (await self.transport.call("POST", "/v1/stream-tickets", body={"path": path}, repeat="never")).value)
-
-    async def version(self) -> doc.VersionReply:
-        return cast(doc.VersionReply, await self._get("/version"))
 
     async def ready(self) -> None:
         """Returns when the service and its database can be used, else raises. Not repeated."""
@@ -639,9 +377,6 @@ class AsyncHoldpoint:
     ) -> Any:
         return (await self.transport.call("GET", path, query=query, prefer=prefer, needs=needs)).value
 
-    async def _post(self, path: str, body: Any) -> Reply:
-        return await self.transport.call("POST", path, body=body)
-
     async def _work(self, path: str, body: Any, *needs: str) -> Any:
         """Makes a call that renews a lease, or changes a run, a session or a rule. A reply without the members of such a reply renews
         and ends nothing."""
@@ -652,74 +387,5 @@ class AsyncHoldpoint:
     ) -> Reply:
         return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer, needs=needs)
 
-    async def _decide_run(self, path: str, body: Any, key: str | None) -> RunResult:
-        reply = await self._keyed(path, body, key, needs=_RUN)
-        return RunResult(reply.value, reply.replayed)
-
-    async def _decide_session(self, path: str, body: Any, key: str | None, wait: float | None) -> SessionResult:
-        reply = await self._keyed(path, body, key, wait, _SESSION)
-        return SessionResult(reply.value, reply.replayed)
-
-    async def _page(self, path: str, filters: Mapping[str, Any], limit: int | None, cursor: str | None) -> Page[Any]:
-        page = await self._get(path, {**filters, "page": "true", "limit": limit, "cursor": cursor})
-        return Page(page["items"], page["pagination"])
-
-    async def _walk(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[Any]:
-        cursor: str | None = None
-        while True:
-            page = await self._page(path, filters, 100, cursor)
-            for item in page.items:
-                yield item
-            following = page.pagination["next_cursor"]
-            if not page.pagination["has_more"] or following in (None, cursor):
-                return
-            cursor = following
-
-    async def _events(self, path: str, after: str | None, limit: int | None) -> Reply:
-        return await self.transport.call("GET", path, query={"after": after, "limit": limit})
-
-    async def _walk_events(self, path: str, after: str | None) -> AsyncIterator[doc.RunEventEntry]:
-        while True:
-            reply = await self._events(path, after, 1000)
-            for entry in reply.value:
-                after = entry["id"]
-                yield entry
-            # A page may end early, because it would be too large.
-            if not reply.value or (not reply.more and len(reply.value) < 1000):
-                return
-
-
-def _appends(events: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Splits events into what one call takes: 256 events and 512 KiB, one event at least."""
-    calls: list[list[Mapping[str, Any]]] = [[]]
-    size = 0
-    for event in events:
-        try:
-            more = len(encode_json(event).encode())
-        except (TypeError, ValueError) as failure:
-            raise invalid(f"append_events: {failure}") from failure
-        if calls[-1] and (len(calls[-1]) == 256 or size + more > 512 << 10):
-            calls.append([])
-            size = 0
-        calls[-1].append(event)
-        size += more
-    return calls
-
-
-def _keyed_appends(events: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, list[Mapping[str, Any]]]]:
-    """What each call appends, with its key."""
-    calls = _appends(events)
-    return [(key if len(calls) == 1 else f"{key}/{number:04d}", part) for number, part in enumerate(calls, 1)]
-
-
 def _pending(noun: str, session_id: str | None) -> str:
     return f"/v1/{noun}" if session_id is None else at("/v1/sessions", session_id, noun)
-
-
-def _decisions(
-    session_id: str | None, agent_id: str | None, actor: str | None, outcome: str | None, since_ms: int | None, summary: bool,
-) -> dict[str, Any]:
-    return {
-        "session_id": session_id, "agent_id": agent_id, "actor": actor, "outcome": outcome, "since_ms": since_ms,
-        "fields": "summary" if summary else None,
-    }

@@ -1,4 +1,4 @@
-"""The client for programs without asyncio. Generated from _async.py and _task.py by "make sdk-types"; do not edit.
+"""The client for programs without asyncio. Generated from _async.py, _calls.py and _task.py by "make sdk-types"; do not edit.
 
 Every call is made in the thread of an event loop that the client has to itself. A client may be used by several threads."""
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from . import types as doc
-from ._async import AsyncHoldpoint, CreatedRun, Page, RunResult, SessionResult
+from ._async import AsyncHoldpoint
 from ._portal import Portal
+from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import StreamItem
 from ._task import AsyncTask
 from ._transport import RetryPolicy
@@ -47,9 +48,6 @@ class Holdpoint:
         """Makes a run by the session's route, which takes neither session_id, claim nor suspend."""
         return self._portal.call(self._async.create_session_run(session_id, body, idempotency_key=idempotency_key))
 
-    def get_run(self, run_id: str) -> doc.RunView:
-        return self._portal.call(self._async.get_run(run_id))
-
     def await_run(self, run_id: str, wait_seconds: float, *, until: Literal['decided', 'terminal']='terminal') -> doc.RunView:
         """Returns a run as soon as it is where until says, or as it is after the wait of at most 60 s."""
         return self._portal.call(self._async.await_run(run_id, wait_seconds, until=until))
@@ -58,15 +56,6 @@ class Holdpoint:
         """Returns a run when it is where until says: over, or not waiting for a person (any more). It outlasts an unavailable
         service. Raises TimeoutError after timeout_seconds."""
         return self._portal.call(self._async.wait_run(run_id, until=until, timeout_seconds=timeout_seconds))
-
-    def cancel_run(self, run_id: str, *, reason: str | None=None) -> doc.RunView:
-        """Cancels a run; one that is over stays as it is."""
-        return self._portal.call(self._async.cancel_run(run_id, reason=reason))
-
-    def retry_run(self, run_id: str, *, idempotency_key: str | None=None) -> doc.RunView:
-        """Makes a failed run claimable again, with its input, its checkpoint and its last decisions. Raises run_state when it is not
-        failed, session_busy while another run of its session is active, and session_ended."""
-        return self._portal.call(self._async.retry_run(run_id, idempotency_key=idempotency_key))
 
     def approve(self, shown: Mapping[str, Any], *, updated_input: Any=None, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_as: Literal['exact', 'command', 'prefix', 'folder', 'tool'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
         """Allows one approval as it was shown (run_id and request, as lists have them): refused with approval_changed when another
@@ -85,29 +74,6 @@ class Holdpoint:
     def decline(self, shown: Mapping[str, Any], *, justification: str | None=None, idempotency_key: str | None=None) -> RunResult:
         """Declines one question."""
         return self._portal.call(self._async.decline(shown, justification=justification, idempotency_key=idempotency_key))
-
-    def resolve_run_approvals(self, run_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None=None) -> RunResult:
-        """Decides approvals of a run, all or none."""
-        return self._portal.call(self._async.resolve_run_approvals(run_id, resolutions, idempotency_key=idempotency_key))
-
-    def resolve_active_run_approvals(self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None=None) -> RunResult:
-        """Decides approvals of the session's active run."""
-        return self._portal.call(self._async.resolve_active_run_approvals(session_id, resolutions, idempotency_key=idempotency_key))
-
-    def resolve_session_approvals(self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, wait_seconds: float | None=None, idempotency_key: str | None=None) -> SessionResult:
-        """Decides approvals of the session's active run and returns the session, after the wait at the latest."""
-        return self._portal.call(self._async.resolve_session_approvals(session_id, resolutions, wait_seconds=wait_seconds, idempotency_key=idempotency_key))
-
-    def answer_run_question(self, run_id: str, resolution: doc.UserQuestionResolution, *, idempotency_key: str | None=None) -> RunResult:
-        return self._portal.call(self._async.answer_run_question(run_id, resolution, idempotency_key=idempotency_key))
-
-    def answer_session_question(self, session_id: str, resolution: doc.UserQuestionResolution, *, wait_seconds: float | None=None, idempotency_key: str | None=None) -> SessionResult:
-        """Answers a question of the session's active run, or else of a parent clarification that waits in the session."""
-        return self._portal.call(self._async.answer_session_question(session_id, resolution, wait_seconds=wait_seconds, idempotency_key=idempotency_key))
-
-    def cancel_question(self, run_id: str, request_id: str, *, justification: str | None=None, idempotency_key: str | None=None) -> RunResult:
-        """Cancels an open question, and with it the run; a parent clarification is completed, declined."""
-        return self._portal.call(self._async.cancel_question(run_id, request_id, justification=justification, idempotency_key=idempotency_key))
 
     def claim_runs(self, worker_id: str, *, agent_ids: Sequence[str]=(), max_runs: int=1, lease_ms: int=30000, wait_ms: int=0) -> list[doc.Claim]:
         """Returns runs with their leases; none when the wait ran out. Not repeated when its reply is lost."""
@@ -130,21 +96,11 @@ class Holdpoint:
         cursor is "0"."""
         return self._portal.call(self._async.await_settled(run_id, fence, after, wait_seconds))
 
-    def withdraw(self, run_id: str, request_id: str, fence: str, *, reason: str | None=None) -> doc.RunView:
-        """Withdraws a request that an attached worker no longer needs."""
-        return self._portal.call(self._async.withdraw(run_id, request_id, fence, reason=reason))
-
     def append_events(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None=None) -> str:
         """Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated
         because its reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of
         the earlier calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes."""
         return self._portal.call(self._async.append_events(run_id, fence, events, idempotency_key=idempotency_key))
-
-    def complete_run(self, run_id: str, fence: str, output: Any=None) -> doc.RunView:
-        return self._portal.call(self._async.complete_run(run_id, fence, output))
-
-    def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
-        return self._portal.call(self._async.fail_run(run_id, fence, error))
 
     def release_run(self, run_id: str, fence: str, *, checkpoint: Any=None, last_error: str | None=None, attempt: int | None=None, delay_ms: int | None=None) -> doc.RunView:
         """Gives a run back unfinished; it is claimable at once. With last_error it is retried after delay_ms; attempt is how
@@ -159,36 +115,9 @@ class Holdpoint:
         """Makes a session, or returns the one that has the id."""
         return self._portal.call(self._async.create_session(body))
 
-    def get_session(self, session_id: str) -> doc.SessionView:
-        return self._portal.call(self._async.get_session(session_id))
-
-    def amend_session(self, session_id: str, body: Mapping[str, Any]) -> doc.SessionView:
-        """Changes a session's metadata, label and origin."""
-        return self._portal.call(self._async.amend_session(session_id, body))
-
-    def interrupt_session(self, session_id: str, *, reason: str | None=None) -> doc.InterruptReply:
-        """Interrupts the session's active run and declines the parent clarifications that wait in it."""
-        return self._portal.call(self._async.interrupt_session(session_id, reason=reason))
-
-    def end_session(self, session_id: str, *, reason: str | None=None) -> doc.SessionView:
-        """Ends a session: its runs are cancelled and no run is accepted any more."""
-        return self._portal.call(self._async.end_session(session_id, reason=reason))
-
     def send_input(self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None=None, idempotency_key: str | None=None) -> SessionResult:
         """Makes a run in the session and waits until it waits for a person or ends, 30 s when no wait is given and 60 s at most."""
         return self._portal.call(self._async.send_input(session_id, body, wait_seconds=wait_seconds, idempotency_key=idempotency_key))
-
-    def list_runs(self, *, session_id: str | None=None, agent_id: str | None=None, status: str | None=None, kind: str | None=None, priority_active: bool=False, limit: int | None=None, cursor: str | None=None) -> Page[doc.RunView]:
-        return self._portal.call(self._async.list_runs(session_id=session_id, agent_id=agent_id, status=status, kind=kind, priority_active=priority_active, limit=limit, cursor=cursor))
-
-    def all_runs(self, *, session_id: str | None=None, agent_id: str | None=None, status: str | None=None, kind: str | None=None, priority_active: bool=False) -> Iterator[doc.RunView]:
-        return self._portal.iterate(self._async.all_runs(session_id=session_id, agent_id=agent_id, status=status, kind=kind, priority_active=priority_active))
-
-    def list_sessions(self, *, status: str | None=None, agent_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.SessionSummary]:
-        return self._portal.call(self._async.list_sessions(status=status, agent_id=agent_id, limit=limit, cursor=cursor))
-
-    def all_sessions(self, *, status: str | None=None, agent_id: str | None=None) -> Iterator[doc.SessionSummary]:
-        return self._portal.iterate(self._async.all_sessions(status=status, agent_id=agent_id))
 
     def list_approvals(self, *, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.PendingApprovalView]:
         """Open approvals; an unknown session has none."""
@@ -203,25 +132,6 @@ class Holdpoint:
 
     def all_questions(self, *, session_id: str | None=None) -> Iterator[doc.PendingQuestionView]:
         return self._portal.iterate(self._async.all_questions(session_id=session_id))
-
-    def list_rules(self, *, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.Rule]:
-        return self._portal.call(self._async.list_rules(session_id=session_id, limit=limit, cursor=cursor))
-
-    def all_rules(self, *, session_id: str | None=None) -> Iterator[doc.Rule]:
-        return self._portal.iterate(self._async.all_rules(session_id=session_id))
-
-    def list_effects(self, *, state: str | None=None, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.EffectView]:
-        return self._portal.call(self._async.list_effects(state=state, session_id=session_id, limit=limit, cursor=cursor))
-
-    def all_effects(self, *, state: str | None=None, session_id: str | None=None) -> Iterator[doc.EffectView]:
-        return self._portal.iterate(self._async.all_effects(state=state, session_id=session_id))
-
-    def list_decisions(self, *, session_id: str | None=None, agent_id: str | None=None, actor: str | None=None, outcome: str | None=None, since_ms: int | None=None, summary: bool=False, limit: int | None=None, cursor: str | None=None) -> Page[doc.RequestView]:
-        """What was settled, the newest first. summary cuts the inputs of approvals to 4 KiB."""
-        return self._portal.call(self._async.list_decisions(session_id=session_id, agent_id=agent_id, actor=actor, outcome=outcome, since_ms=since_ms, summary=summary, limit=limit, cursor=cursor))
-
-    def all_decisions(self, *, session_id: str | None=None, agent_id: str | None=None, actor: str | None=None, outcome: str | None=None, since_ms: int | None=None, summary: bool=False) -> Iterator[doc.RequestView]:
-        return self._portal.iterate(self._async.all_decisions(session_id=session_id, agent_id=agent_id, actor=actor, outcome=outcome, since_ms=since_ms, summary=summary))
 
     def list_session_events(self, session_id: str, *, after: str | None=None, limit: int | None=None) -> list[doc.RunEventEntry]:
         return self._portal.call(self._async.list_session_events(session_id, after=after, limit=limit))
@@ -239,14 +149,6 @@ class Holdpoint:
         """The output records of a run, oldest first. A run's view shows only the newest."""
         return self._portal.iterate(self._async.all_outputs(run_id))
 
-    def get_request(self, handle: str, *, context: int | None=None) -> doc.RequestView:
-        """An approval or a question by its handle, open or settled. context adds as many settled requests of its session."""
-        return self._portal.call(self._async.get_request(handle, context=context))
-
-    def list_workers(self) -> doc.WorkersView:
-        """The leases that are in force, by worker."""
-        return self._portal.call(self._async.list_workers())
-
     def stream_session(self, session_id: str, *, after: str='') -> Iterator[StreamItem[doc.SessionView]]:
         """Follows a session: a snapshot, and then every event after it, in order and each once. It connects again by itself after a
         cut, and ends after the last event of a session that has ended. With after it goes on from there, without a snapshot."""
@@ -261,11 +163,95 @@ class Holdpoint:
         no end. A snapshot replaces everything before it. Events may come twice, and may be part of the snapshot already."""
         return self._portal.iterate(self._async.stream_inbox())
 
-    def get_rule(self, rule_id: str) -> doc.Rule:
-        return self._portal.call(self._async.get_rule(rule_id))
-
     def add_rule(self, rule: Mapping[str, Any]) -> doc.Rule:
         return self._portal.call(self._async.add_rule(rule))
+
+    def redeem_grant(self, grant: str, value: Any, *, idempotency_key: str | None=None) -> doc.Redemption:
+        """Redeems a grant, once, under the lease with which it came; value is the input that is about to run. Call it just before
+        doing what was approved, and do it only when nothing was raised. After unavailable it may be redeemed: only the same call
+        with the same key says."""
+        return self._portal.call(self._async.redeem_grant(grant, value, idempotency_key=idempotency_key))
+
+    def ready(self) -> None:
+        """Returns when the service and its database can be used, else raises. Not repeated."""
+        self._portal.call(self._async.ready())
+
+    def get_run(self, run_id: str) -> doc.RunView:
+        """Show a run."""
+        return self._portal.call(self._async.get_run(run_id))
+
+    def retry_run(self, run_id: str, *, idempotency_key: str | None=None) -> doc.RunView:
+        """Makes a failed run claimable again, with its input, its checkpoint and its last decisions. Raises run_state when it is not
+        failed, session_busy while another run of its session is active, and session_ended."""
+        return self._portal.call(self._async.retry_run(run_id, idempotency_key=idempotency_key))
+
+    def cancel_run(self, run_id: str, *, reason: str | None=None) -> doc.RunView:
+        """Cancels a run; one that is over stays as it is."""
+        return self._portal.call(self._async.cancel_run(run_id, reason=reason))
+
+    def resolve_run_approvals(self, run_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None=None) -> RunResult:
+        """Decides approvals of a run, all or none."""
+        return self._portal.call(self._async.resolve_run_approvals(run_id, resolutions, idempotency_key=idempotency_key))
+
+    def resolve_active_run_approvals(self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, idempotency_key: str | None=None) -> RunResult:
+        """Decides approvals of the session's active run."""
+        return self._portal.call(self._async.resolve_active_run_approvals(session_id, resolutions, idempotency_key=idempotency_key))
+
+    def resolve_session_approvals(self, session_id: str, resolutions: Sequence[doc.ApprovalResolution], *, wait_seconds: float | None=None, idempotency_key: str | None=None) -> SessionResult:
+        """Decides approvals of the session's active run and returns the session, after the wait at the latest."""
+        return self._portal.call(self._async.resolve_session_approvals(session_id, resolutions, wait_seconds=wait_seconds, idempotency_key=idempotency_key))
+
+    def answer_run_question(self, run_id: str, resolution: doc.UserQuestionResolution, *, idempotency_key: str | None=None) -> RunResult:
+        """Answer a question of a run."""
+        return self._portal.call(self._async.answer_run_question(run_id, resolution, idempotency_key=idempotency_key))
+
+    def answer_session_question(self, session_id: str, resolution: doc.UserQuestionResolution, *, wait_seconds: float | None=None, idempotency_key: str | None=None) -> SessionResult:
+        """Answers a question of the session's active run, or else of a parent clarification that waits in the session."""
+        return self._portal.call(self._async.answer_session_question(session_id, resolution, wait_seconds=wait_seconds, idempotency_key=idempotency_key))
+
+    def cancel_question(self, run_id: str, request_id: str, *, justification: str | None=None, idempotency_key: str | None=None) -> RunResult:
+        """Cancels an open question, and with it the run; a parent clarification is completed, declined."""
+        return self._portal.call(self._async.cancel_question(run_id, request_id, justification=justification, idempotency_key=idempotency_key))
+
+    def withdraw(self, run_id: str, request_id: str, fence: str, *, reason: str | None=None) -> doc.RunView:
+        """Withdraws a request that an attached worker no longer needs."""
+        return self._portal.call(self._async.withdraw(run_id, request_id, fence, reason=reason))
+
+    def complete_run(self, run_id: str, fence: str, output: Any=None) -> doc.RunView:
+        """End a run with its output."""
+        return self._portal.call(self._async.complete_run(run_id, fence, output))
+
+    def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
+        """End a run with an error."""
+        return self._portal.call(self._async.fail_run(run_id, fence, error))
+
+    def get_session(self, session_id: str) -> doc.SessionView:
+        """Show a session."""
+        return self._portal.call(self._async.get_session(session_id))
+
+    def amend_session(self, session_id: str, body: Mapping[str, Any]) -> doc.SessionView:
+        """Changes a session's metadata, label and origin."""
+        return self._portal.call(self._async.amend_session(session_id, body))
+
+    def interrupt_session(self, session_id: str, *, reason: str | None=None) -> doc.InterruptReply:
+        """Interrupts the session's active run and declines the parent clarifications that wait in it."""
+        return self._portal.call(self._async.interrupt_session(session_id, reason=reason))
+
+    def end_session(self, session_id: str, *, reason: str | None=None) -> doc.SessionView:
+        """Ends a session: its runs are cancelled and no run is accepted any more."""
+        return self._portal.call(self._async.end_session(session_id, reason=reason))
+
+    def get_request(self, handle: str, *, context: int | None=None) -> doc.RequestView:
+        """An approval or a question by its handle, open or settled. context adds as many settled requests of its session."""
+        return self._portal.call(self._async.get_request(handle, context=context))
+
+    def list_workers(self) -> doc.WorkersView:
+        """The leases that are in force, by worker."""
+        return self._portal.call(self._async.list_workers())
+
+    def get_rule(self, rule_id: str) -> doc.Rule:
+        """Show a standing rule."""
+        return self._portal.call(self._async.get_rule(rule_id))
 
     def revoke_rule(self, rule_id: str) -> None:
         """Ends a rule at once. Again is a no-op."""
@@ -280,18 +266,23 @@ class Holdpoint:
         return self._portal.call(self._async.mailbox(session_id))
 
     def dead_letters(self, session_id: str) -> list[doc.MessageView]:
+        """Show a session's dead letters."""
         return self._portal.call(self._async.dead_letters(session_id))
 
     def acknowledge_message(self, session_id: str, message_id: str) -> None:
+        """Take a message out of the mailbox."""
         self._portal.call(self._async.acknowledge_message(session_id, message_id))
 
     def replay_message(self, session_id: str, message_id: str) -> doc.MessageView:
+        """Put a dead letter back into the mailbox."""
         return self._portal.call(self._async.replay_message(session_id, message_id))
 
     def retry_effect(self, session_id: str, effect_id: str) -> doc.EffectView:
+        """Let an effect be tried at once."""
         return self._portal.call(self._async.retry_effect(session_id, effect_id))
 
     def me(self) -> doc.Me:
+        """Who the caller is."""
         return self._portal.call(self._async.me())
 
     def create_token(self, body: Mapping[str, Any]) -> doc.TokenSecret:
@@ -299,9 +290,11 @@ class Holdpoint:
         return self._portal.call(self._async.create_token(body))
 
     def list_tokens(self, *, state: str | None=None, limit: int | None=None, cursor: str | None=None) -> doc.TokenList:
+        """List tokens."""
         return self._portal.call(self._async.list_tokens(state=state, limit=limit, cursor=cursor))
 
     def get_token(self, token_id: str) -> doc.Token:
+        """Show a token."""
         return self._portal.call(self._async.get_token(token_id))
 
     def rotate_token(self, token_id: str, grace_ms: int) -> doc.TokenSecret:
@@ -309,29 +302,61 @@ class Holdpoint:
         return self._portal.call(self._async.rotate_token(token_id, grace_ms))
 
     def revoke_token(self, token_id: str) -> None:
+        """Revoke a token."""
         self._portal.call(self._async.revoke_token(token_id))
 
     def keys(self) -> doc.KeySet:
         """The public keys of what the service signed, for verify_grant."""
         return self._portal.call(self._async.keys())
 
-    def redeem_grant(self, grant: str, value: Any, *, idempotency_key: str | None=None) -> doc.Redemption:
-        """Redeems a grant, once, under the lease with which it came; value is the input that is about to run. Call it just before
-        doing what was approved, and do it only when nothing was raised. After unavailable it may be redeemed: only the same call
-        with the same key says."""
-        return self._portal.call(self._async.redeem_grant(grant, value, idempotency_key=idempotency_key))
-
     def create_stream_ticket(self, path: str) -> doc.StreamTicket:
-        """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address
-        as ticket, works once within a minute, and for that path alone, such as /v1/sessions/releases/stream. Never repeated."""
+        """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address as
+        ticket, works once within a minute, and for that path alone, such as /v1/sessions/releases/stream. Never repeated."""
         return self._portal.call(self._async.create_stream_ticket(path))
 
     def version(self) -> doc.VersionReply:
+        """The version of the service."""
         return self._portal.call(self._async.version())
 
-    def ready(self) -> None:
-        """Returns when the service and its database can be used, else raises. Not repeated."""
-        self._portal.call(self._async.ready())
+    def list_runs(self, *, session_id: str | None=None, agent_id: str | None=None, status: str | None=None, kind: str | None=None, priority_active: bool=False, limit: int | None=None, cursor: str | None=None) -> Page[doc.RunView]:
+        """List runs. priority_active: Runs that are not over come first."""
+        return self._portal.call(self._async.list_runs(session_id=session_id, agent_id=agent_id, status=status, kind=kind, priority_active=priority_active, limit=limit, cursor=cursor))
+
+    def all_runs(self, *, session_id: str | None=None, agent_id: str | None=None, status: str | None=None, kind: str | None=None, priority_active: bool=False) -> Iterator[doc.RunView]:
+        """List runs."""
+        return self._portal.iterate(self._async.all_runs(session_id=session_id, agent_id=agent_id, status=status, kind=kind, priority_active=priority_active))
+
+    def list_sessions(self, *, status: str | None=None, agent_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.SessionSummary]:
+        """List sessions."""
+        return self._portal.call(self._async.list_sessions(status=status, agent_id=agent_id, limit=limit, cursor=cursor))
+
+    def all_sessions(self, *, status: str | None=None, agent_id: str | None=None) -> Iterator[doc.SessionSummary]:
+        """List sessions."""
+        return self._portal.iterate(self._async.all_sessions(status=status, agent_id=agent_id))
+
+    def list_rules(self, *, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.Rule]:
+        """List standing rules."""
+        return self._portal.call(self._async.list_rules(session_id=session_id, limit=limit, cursor=cursor))
+
+    def all_rules(self, *, session_id: str | None=None) -> Iterator[doc.Rule]:
+        """List standing rules."""
+        return self._portal.iterate(self._async.all_rules(session_id=session_id))
+
+    def list_effects(self, *, state: str | None=None, webhook_id: str | None=None, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.EffectView]:
+        """List effects."""
+        return self._portal.call(self._async.list_effects(state=state, webhook_id=webhook_id, session_id=session_id, limit=limit, cursor=cursor))
+
+    def all_effects(self, *, state: str | None=None, webhook_id: str | None=None, session_id: str | None=None) -> Iterator[doc.EffectView]:
+        """List effects."""
+        return self._portal.iterate(self._async.all_effects(state=state, webhook_id=webhook_id, session_id=session_id))
+
+    def list_decisions(self, *, session_id: str | None=None, agent_id: str | None=None, actor: str | None=None, outcome: str | None=None, since_ms: int | None=None, summary: bool=False, limit: int | None=None, cursor: str | None=None) -> Page[doc.RequestView]:
+        """What was settled, the newest first. summary: Cuts the inputs of approvals to 4 KiB."""
+        return self._portal.call(self._async.list_decisions(session_id=session_id, agent_id=agent_id, actor=actor, outcome=outcome, since_ms=since_ms, summary=summary, limit=limit, cursor=cursor))
+
+    def all_decisions(self, *, session_id: str | None=None, agent_id: str | None=None, actor: str | None=None, outcome: str | None=None, since_ms: int | None=None, summary: bool=False) -> Iterator[doc.RequestView]:
+        """What was settled, the newest first."""
+        return self._portal.iterate(self._async.all_decisions(session_id=session_id, agent_id=agent_id, actor=actor, outcome=outcome, since_ms=since_ms, summary=summary))
 
 
 class Task:
