@@ -34,16 +34,19 @@ export interface CreatedRun {
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
+/** The document of a reply, and whether the call was a repeat. */
 export function result<T extends object>(reply: Reply<T>): T & { readonly replayed: boolean } {
   // Not a member of the document: it is left out when the result is written as JSON.
   return Object.defineProperty(reply.value, "replayed", { value: reply.replayed, enumerable: false }) as T & { readonly replayed: boolean };
 }
 
+/** Reads one page of a list. */
 export async function page<T>(transport: Transport, path: string, query: Query, options: PageOptions): Promise<doc.Page<T>> {
   const asked = { ...query, page: true, limit: options.limit, cursor: options.cursor };
   return (await transport.call<doc.Page<T>>({ method: "GET", path, query: asked, repeat: "always", signal: options.signal })).value;
 }
 
+/** Reads a list to its end, page by page. */
 export async function* walk<T>(transport: Transport, path: string, query: Query, options: PageOptions): AsyncGenerator<T, void> {
   for (let cursor = options.cursor; ; ) {
     const read = await page<T>(transport, path, query, { ...options, limit: options.limit ?? 100, ...(cursor ? { cursor } : {}) });
@@ -54,12 +57,14 @@ export async function* walk<T>(transport: Transport, path: string, query: Query,
   }
 }
 
+/** Reads one page of events. */
 export async function events(transport: Transport, path: string, options: EventListOptions): Promise<Reply<doc.RunEventEntry[]>> {
   return await transport.call({
     method: "GET", path, query: { after: options.after, limit: options.limit }, repeat: "always", signal: options.signal,
   });
 }
 
+/** Reads events to the end, page by page. */
 export async function* walkEvents(transport: Transport, path: string, options: EventListOptions): AsyncGenerator<doc.RunEventEntry, void> {
   const limit = options.limit ?? 1000;
   for (let after = options.after; ; ) {
