@@ -1,6 +1,7 @@
 package shellcmd
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -137,6 +138,7 @@ func (p *collected) call(words []string, depth int) {
 		return
 	}
 	p.command(words)
+	p.withoutOptions(words)
 	name := programName(words[0])
 	for at := 1; at < len(words) && !p.tooMany; at++ {
 		if optionRuns(name, words, at) {
@@ -148,6 +150,9 @@ func (p *collected) call(words []string, depth int) {
 	}
 	for i := 1; i < len(words) && !p.tooMany; i++ {
 		p.command(words[i:])
+		if i+1 < len(words) && !isOption(words[i]) && isOption(words[i+1]) && programLike.MatchString(words[i]) {
+			p.withoutOptions(words[i:])
+		}
 		if name == "xargs" || name == "parallel" {
 			p.add(strings.Join(words[i:], " ") + " " + string(UnknownText))
 		}
@@ -186,7 +191,7 @@ func (p *collected) value(word string, depth int) {
 			p.carried(word[at:], depth)
 		}
 	}
-	p.carried(word, depth)
+	p.carried(strings.TrimPrefix(word, "!"), depth)
 	for {
 		_, after, found := strings.Cut(word, "=")
 		if !found {
@@ -203,6 +208,37 @@ func (p *collected) command(words []string) {
 	p.add(text)
 	if name := programName(words[0]); name != words[0] && name != "" {
 		p.add(name + text[len(words[0]):])
+	}
+}
+
+func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+// programLike is a word that may name a program.
+var programLike = regexp.MustCompile(`^[A-Za-z0-9_./~+-]+$`)
+
+// mostVerbs is how many words say what a command does, such as "docker compose down".
+const mostVerbs = 3
+
+// withoutOptions adds a command without the options in front of a subcommand: "git push" of
+// "git -C x push". It is not known which options take the next word as their value: each reading counts.
+func (p *collected) withoutOptions(words []string) {
+	first := 1
+	for first < len(words) && !isOption(words[first]) {
+		first++
+	}
+	if first > mostVerbs {
+		return
+	}
+	here, next := true, false // whether a subcommand may stand at this word, and at the next one
+	for at := first; at < len(words) && (here || next) && !p.tooMany; at++ {
+		then := false
+		switch {
+		case here && isOption(words[at]):
+			next, then = true, at+1 < len(words) && !isOption(words[at+1])
+		case here && at > first:
+			p.command(append(slices.Clip(words[:first]), words[at:]...))
+		}
+		here, next = next, then
 	}
 }
 
@@ -259,12 +295,20 @@ func runsFile(word *syntax.Word) bool {
 	return HasUnknown(text) || shells[programName(text)] || sources[text]
 }
 
+// readers are the programs, besides shells and xargs, that run the commands that they read.
+var readers = wordSet("parallel source . at batch crontab ssh mosh rsh su")
+
 // runsText reports whether a statement is a program that runs what it reads.
 func runsText(s *syntax.Stmt) bool {
 	call, is := s.Cmd.(*syntax.CallExpr)
-	return is && slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
+	if !is || len(call.Args) == 0 {
+		return false
+	}
+	first := programName(wordText(call.Args[0], true))
+	return readers[first] || slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
 		text := wordText(word, true)
-		return HasUnknown(text) || shells[programName(text)] || programName(text) == "xargs"
+		name := programName(text)
+		return HasUnknown(text) || shells[name] || name == "xargs" || wrappers[first] && readers[name]
 	})
 }
 

@@ -125,8 +125,23 @@ func gitOptionRuns(words []string, at int) bool {
 		return word == "run"
 	case "submodule":
 		return word == "foreach"
+	case "config":
+		return gitSets(words[verb+1:], at-verb-1)
 	}
 	return false
+}
+
+// gitReads are the first words of git config that change no setting.
+var gitReads = wordSet("--get --get-all --get-regexp --get-urlmatch --list -l get list")
+
+// gitSets reports whether a word of git config is, or leads to, the name of a setting that it writes, or
+// is a command as its value. What a setting runs depends on its name.
+func gitSets(words []string, at int) bool {
+	if gitReads[words[0]] {
+		return false
+	}
+	named := slices.IndexFunc(words, func(word string) bool { return !isOption(word) && strings.Contains(word, ".") })
+	return at <= named || strings.HasPrefix(words[at], "!")
 }
 
 // hasOption reports whether a word has an option: alone, abbreviated, with its value, or a short one

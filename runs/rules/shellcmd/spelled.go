@@ -83,7 +83,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 // another such program.
 func carries(word string) bool {
 	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[programName(word)] ||
-		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint")
+		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint") || strings.HasPrefix(word, "-fls")
 }
 
 func (m *marking) blanks(from, to int) {
