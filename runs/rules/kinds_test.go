@@ -293,6 +293,9 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"src/**", "/src/a"},
 		{"https://*.example.com/**", "https://evil.com?x.example.com/"},
 		{"https://*.example.com/**", "https://evil.com#.example.com/"},
+		{"https://*.example.com/**", "https://evil.com%2f.example.com/"},
+		{"https://*.example.com/**", "https://evil.com\uff0f.example.com/"},
+		{"https://*.example.com/**", "https://evil.com\u2044.example.com/"},
 		{"https://*.example.com/**", "https://u@evil.com#.example.com/a"},
 		{"https://x.example.com/public/**", "https://x.example.com/public/../admin"},
 	} {
@@ -337,6 +340,14 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"/etc/**", "/etc"},
 		{"/etc/**", "file:///etc/passwd"},
 		{"/etc/**", "/ETC/passwd"},
+		{"/etc/**", "file:/etc/passwd"},
+		{"/etc/**", "FILE:///etc/passwd"},
+		{"/etc/**", "file://127.0.0.1/etc/passwd"},
+		{"/etc/**", "/proc/self/root/etc/passwd"},
+		{"/etc/**", "/proc/1/root/proc/self/task/7/root/etc/passwd"},
+		{"/etc/**", "/private/etc/passwd"},
+		{"/etc/**", `\\?\etc\passwd`},
+		{"/etc/**", "../../../etc/passwd"},
 		{".env", "/repo/.env"},
 		{"src/secret/**", "/repo/src/secret/x"},
 		{"./.env", ".env"},
@@ -388,6 +399,10 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	for member, value := range map[string]any{"mode": "r", "encoding": "utf-8", "include": "*.go", "line": 7, "pattern": "a/b", "new_string": "/etc/x", "ratio": 0.5, "profile_id": "x", "recursive": true} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
 	}
+	for member, value := range map[string]any{"method": "DELETE", "HTTP-Method": "PUT", "proxy": "x:1", "permissions": "777"} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "fetch", map[string]string{"url": "https://example.com/**"}, map[string]any{"url": "https://example.com/a", member: value}), "%s", member)
+	}
+	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "fetch", map[string]string{"url": "https://example.com/**"}, map[string]any{"url": "https://example.com/a", "method": "get"}))
 	for member, value := range map[string]any{"operation": "delete", "action": "move", "edit_mode": "delete", "overwrite": true} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
 	}

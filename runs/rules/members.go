@@ -161,7 +161,7 @@ func (r *Rule) otherMember(call *Call) string {
 		case r.ToolName == execTool && member == execResolved && !named[name]:
 		case named[name], contextNames[name],
 			ofCommand && !idleNames[name] && !call.sameCommand(member, r),
-			ofPath && (actsOnFile[name] && string(call.members[member]) != "false" || namesPlace(name) || meaningOf(r.ToolName, member) != meansProse && call.holdsPlace(member)):
+			ofPath && (actsOnFile[name] && !readsOnly(call.members[member]) || namesPlace(name) || meaningOf(r.ToolName, member) != meansProse && call.holdsPlace(member)):
 			if ofCommand && call.sameCommand(member, r) {
 				continue
 			}
@@ -178,9 +178,18 @@ const (
 	execResolved = "resolved"
 )
 
-// actsOnFile are the members that say what a call does with its file. Another action than the one that
-// was allowed is another call.
-var actsOnFile = nameSet("action operation op editmode delete overwrite")
+// actsOnFile are the members that say what a call does with its file or URL. Another action than the one
+// that was allowed is another call.
+var actsOnFile = nameSet("action operation op editmode delete overwrite method httpmethod verb permission permissions proxy")
+
+// readsOnly reports whether an action changes nothing.
+func readsOnly(action api.JSON) bool {
+	switch strings.ToLower(string(action)) {
+	case "false", `"get"`, `"head"`:
+		return true
+	}
+	return false
+}
 
 func saysNothing(value api.JSON) bool {
 	switch string(value) {

@@ -3,6 +3,7 @@ package rules
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,24 +70,45 @@ func placeForms(text string, folders []string) []string {
 		add(bare + "/")
 		add(withoutTails(bare))
 		if absolute(short) {
+			add(withoutAlias(short))
 			return
 		}
 		for _, folder := range folders {
 			add(cleaned(folder + "/" + short))
+		}
+		if above := strings.TrimLeft(short, "./"); strings.HasPrefix(short, "../") {
+			add("/" + above) // the folder that it starts in may be that deep
 		}
 	}
 	text = shellcmd.Scrub(text)
 	place(text)
 	for plain := range unescaped(text) {
 		place(plain)
-		if local, is := strings.CutPrefix(plain, "file://"); is {
-			place("/" + strings.TrimLeft(strings.TrimPrefix(local, "localhost"), "/"))
+		if local, is := strings.CutPrefix(folded(plain), "file:"); is {
+			if hosted, is := strings.CutPrefix(local, "//"); is {
+				_, local, _ = strings.Cut(hosted, "/")
+			}
+			place("/" + strings.TrimLeft(local, "/"))
 		}
 		if before, _, cut := strings.Cut(plain, "\x00"); cut {
 			place(before)
 		}
 	}
 	return forms
+}
+
+// alias is the beginning of a path that leads to the path behind it.
+var alias = regexp.MustCompile(`(?i)^(/proc/(self|thread-self|[0-9]+)(/task/[0-9]+)?/root|/private|/system/volumes/data|/[?.])/`)
+
+// withoutAlias returns an absolute path without such beginnings.
+func withoutAlias(path string) string {
+	for {
+		to := alias.FindStringIndex(path)
+		if to == nil {
+			return path
+		}
+		path = path[to[1]-1:]
+	}
 }
 
 // unescaped yields a text and each of its percent-decoded forms.
@@ -147,7 +169,8 @@ func spelledPlace(text string) []bool {
 		case inHost && r == '/':
 			inHost = false
 		}
-		if r < ' ' || r == 0x7f || folded(string(r)) == "" || inHost && strings.ContainsRune(`?#@\`, r) {
+		plain := folded(string(r))
+		if r < ' ' || r == 0x7f || plain == "" || inHost && strings.ContainsAny(plain, "/?#@\\%\u2044\u2215") {
 			spelled[at] = true
 		}
 	}
