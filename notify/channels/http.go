@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
@@ -143,11 +144,26 @@ func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Messag
 }
 
 // refuses reports whether an answer says itself that the message was not taken, as the APIs of Slack and Telegram do.
+// A long answer is cut: its members are read one by one, as far as they arrived.
 func refuses(body []byte) bool {
-	var answer struct {
-		OK *bool `json:"ok"`
+	answer := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if start, err := answer.ReadToken(); err != nil || start.Kind() != '{' {
+		return false
 	}
-	return json.Unmarshal(body, &answer) == nil && answer.OK != nil && !*answer.OK
+	for answer.PeekKind() == '"' {
+		name, err := answer.ReadToken()
+		if err != nil {
+			return false
+		}
+		isOK := name.String() == "ok"
+		if isOK && answer.PeekKind() == 'f' {
+			return true
+		}
+		if answer.SkipValue() != nil {
+			return false
+		}
+	}
+	return false
 }
 
 func (c *httpChannel) request(address string, m *notify.Message) (to string, header http.Header, body []byte, err error) {

@@ -45,6 +45,7 @@ func TestAnswersOfReceivers(t *testing.T) {
 	t.Cleanup(elsewhere.Close)
 	client := egress.New(egress.Options{Guard: toLoopback})
 	t.Cleanup(client.Close)
+	const refused = "status 200, and ok is false in the answer"
 	for name, c := range map[string]struct {
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
@@ -54,9 +55,13 @@ func TestAnswersOfReceivers(t *testing.T) {
 		"ok":               {says(`{"ok":true,"result":{}}`), ""},
 		"another ok":       {says(`{"ok":"no"}`), ""},
 		"an error of old":  {says(`{"result":{"ok":false}}`), ""},
-		"a refusal":        {says(` {"ok": false, "error": "channel_not_found"}`), "status 200, and ok is false in the answer"},
+		"a refusal":        {says(` {"ok": false, "error": "channel_not_found"}`), refused},
 		"10 MB":            {says(`{"ok":true,"x":"` + strings.Repeat("x", 10<<20) + `"}`), ""},
-		"10 MB of refusal": {says(`{"ok":false,"x":"` + strings.Repeat("x", 10<<20) + `"}`), ""},
+		"10 MB of refusal": {says(`{"ok":false,"x":"` + strings.Repeat("x", 10<<20) + `"}`), refused},
+		"a long refusal":   {says(`{"x":["` + strings.Repeat("x", 8<<10) + `"],"ok":false,"y":"` + strings.Repeat("y", 16<<10) + `"}`), refused},
+		"a double refusal": {says(`{"ok":true,"ok":false}`), refused},
+		"a cut name":       {says(`{"ok`), ""},
+		"no object":        {says(`["ok",false]`), ""},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		}, "status 307"},
