@@ -123,25 +123,44 @@ func interpreterOf(path string) string {
 	return ""
 }
 
-// interpreters are programs that run a file among their arguments, without a version
-// suffix.
-var interpreters = []string{
-	"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "pypy", "node", "nodejs", "bun", "deno", "ruby", "perl", "php", "lua", "tclsh", "rscript", "osascript", "pwsh",
+// interpreters are programs that run a file among their arguments, without a version suffix, each
+// with the letters of the short options whose value is the code itself.
+var interpreters = map[string]string{
+	"sh": "c", "bash": "c", "dash": "c", "zsh": "c", "ksh": "c", "fish": "c", "busybox": "c", "pwsh": "ce", "python": "c", "pypy": "c",
+	"node": "ep", "nodejs": "ep", "bun": "ep", "deno": "ep", "ruby": "e", "perl": "eE", "php": "rBRE", "lua": "e", "tclsh": "", "rscript": "e", "osascript": "e",
 }
 
-// scriptOf returns the script that an interpreter runs: the first argument that is a file.
-// A script in the arguments themselves is shown as an argument.
-func scriptOf(argv []string, cwd, program string) string {
-	runs := func(name string) bool {
-		name = strings.TrimRight(strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".exe")), "0123456789.-")
-		return slices.Contains(interpreters, name)
+// restOfWord has the letters of short options of some interpreters whose value is the rest of the word.
+var restOfWord = map[string]string{"python": "WXm", "pypy": "WXm", "perl": "IMmCDFx0", "ruby": "IrCK"}
+
+// carriers run the program among their arguments as it is.
+var carriers = []string{"env", "sudo", "doas", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "chrt", "taskset"}
+
+// interpreterName returns the key of a program in interpreters, "" for other programs.
+func interpreterName(program string) string {
+	name := strings.TrimRight(strings.ToLower(strings.TrimSuffix(filepath.Base(program), ".exe")), "0123456789.-")
+	if _, is := interpreters[name]; is {
+		return name
 	}
-	if !runs(argv[0]) && !runs(program) {
+	return ""
+}
+
+// scriptOf returns the script that an interpreter runs, also behind a program that only starts it: the
+// first argument that is a file. A script in the arguments themselves is shown as an argument.
+func scriptOf(argv []string, cwd, program string) string {
+	name, arguments := interpreterName(argv[0]), argv[1:]
+	if name == "" {
+		name = interpreterName(program)
+	}
+	if at := slices.IndexFunc(arguments, func(word string) bool { return interpreterName(word) != "" }); name == "" && at >= 0 && slices.Contains(carriers, filepath.Base(argv[0])) {
+		name, arguments = interpreterName(arguments[at]), arguments[at+1:]
+	}
+	if name == "" {
 		return ""
 	}
-	for _, argument := range argv[1:] {
+	for _, argument := range arguments {
 		if strings.HasPrefix(argument, "-") && argument != "-" {
-			if !strings.HasPrefix(argument, "--") && strings.ContainsAny(argument, "ce") && !strings.ContainsAny(argument, "=:") {
+			if isCode(name, argument) {
 				return "" // such as sh -ec 'COMMAND'
 			}
 			continue
@@ -154,6 +173,22 @@ func scriptOf(argv []string, cwd, program string) string {
 		}
 	}
 	return ""
+}
+
+// isCode reports whether an option of an interpreter is followed by code, or has it.
+func isCode(interpreter, option string) bool {
+	if strings.HasPrefix(option, "--") {
+		return false
+	}
+	for _, letter := range option[1:] {
+		switch {
+		case strings.ContainsRune(interpreters[interpreter], letter):
+			return true
+		case strings.ContainsRune(restOfWord[interpreter], letter):
+			return false
+		}
+	}
+	return false
 }
 
 // cleanPath are the directories in the PATH of a clean shell.
