@@ -97,15 +97,19 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		waiting, forget := whileAgentListens(waiting, terminal.Stdout, until)
 		defer forget()
 		asker := &ask.Asker{
-			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Patience: c.Outage, Lease: c.Lease, WithGrants: len(c.SignedBy) > 0,
+			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Patience: c.Outage, Lease: c.Lease,
 			OnRaised: func(handle string) {
 				if link := c.Link(handle); link != "" {
 					terminal.Say("waiting for a decision: %s", link)
 				}
 			},
 		}
-		answer, permission, err := c.decide(waiting, asker, asked, until, terminal)
-		decided = c.onlySigned(waiting, opened, asked, answer, permission)
+		var err error
+		if len(c.SignedBy) == 0 {
+			_, decided, err = c.decide(waiting, asker, asked, until, terminal)
+		} else {
+			decided, err = c.decideSigned(waiting, opened, asker, asked, until, terminal)
+		}
 		var ended console.SignalError
 		if errors.As(context.Cause(waiting), &ended) && err != nil {
 			return console.ExitWith(console.SignalCode(ended.Signal))

@@ -5,21 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/mcptools"
 )
 
-// onlySigned turns an allow into a denial unless one of the keys of --signed-by signed it: for this
-// run, this tool, and the input that the agent will run, or the answer to the agent's own question.
+// unsignedError is why an allow does not count.
+type unsignedError struct{ error }
+
+func (e unsignedError) Error() string { return "nothing was allowed: " + e.error.Error() }
+func (e unsignedError) Unwrap() error { return e.error }
+
+// onlySigned returns what an allow or an answer permits if one of the keys of --signed-by signed it: for
+// this run, this tool, and the input that the agent will run, or the answer to the agent's own question.
 // Another service at the same address, or something between the hook and the service, cannot allow or
-// answer anything then.
-func (c *HookRun) onlySigned(ctx context.Context, opened *client.Client, asked hookInput, answer *ask.Answer, decided mcptools.Permission) mcptools.Permission {
+// answer anything then. Errors: unsignedError.
+func (c *HookRun) onlySigned(ctx context.Context, opened *client.Client, asked hookInput, answer *ask.Answer) (mcptools.Permission, error) {
+	decided := mcptools.PermissionOf(answer, nil)
 	if len(c.SignedBy) == 0 || decided.Behavior != api.BehaviorAllow {
-		return decided
+		return decided, nil
 	}
 	var err error
 	if mcptools.AsksQuestion(asked.ToolName) {
@@ -29,10 +38,34 @@ func (c *HookRun) onlySigned(ctx context.Context, opened *client.Client, asked h
 		err = c.verify(ctx, opened, asked, answer, decided.UpdatedInput)
 	}
 	if err != nil {
-		return mcptools.Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()}
+		return mcptools.Permission{}, unsignedError{err}
 	}
-	return decided
+	return decided, nil
 }
+
+// decideSigned is decide with --signed-by: it permits what was checked while the decision was unread, so
+// that a refused one is not used up.
+func (c *HookRun) decideSigned(ctx context.Context, opened *client.Client, asker *ask.Asker, asked hookInput, until time.Time, terminal *console.Console) (mcptools.Permission, error) {
+	checked := map[string]mcptools.Permission{} // by run
+	asker.WithGrants = true
+	asker.Check = func(ctx context.Context, answer *ask.Answer) (err error) {
+		checked[answer.RunID], err = c.onlySigned(ctx, opened, asked, answer)
+		return err
+	}
+	answer, decided, err := c.decide(ctx, asker, asked, until, terminal)
+	if unsigned, is := errors.AsType[unsignedError](err); is {
+		return mcptools.Permission{Behavior: api.BehaviorDeny, Message: unsigned.Error()}, err
+	}
+	if decided.Behavior == api.BehaviorAllow {
+		if decided = checked[answer.RunID]; decided.Behavior != api.BehaviorAllow {
+			return mcptools.Permission{Behavior: api.BehaviorDeny, Message: unsignedError{errUnchecked}.Error()}, err
+		}
+	}
+	return decided, err
+}
+
+// errUnchecked: a decision counts as read that this process has not checked.
+var errUnchecked = errors.New("the decision was not checked")
 
 // ownAnswer returns the signed answer to the question as the agent asked it, instead of as the service
 // repeats both.

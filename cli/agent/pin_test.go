@@ -61,13 +61,15 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 		hook := &HookRun{SignedBy: []string{service.KeyID()}}
 		hook.Agent = "claude-code"
 		asked := hookInput{ToolName: "Bash", ToolInput: api.JSON(input)}
-		allowed := mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(input)}
-		decided := hook.onlySigned(t.Context(), opened, asked, &ask.Answer{RunID: "call-1", Grant: one.grant}, allowed)
+		decided, err := hook.onlySigned(t.Context(), opened, asked, &ask.Answer{
+			RunID: "call-1", Grant: one.grant, Approval: &api.ApprovalRequest{Input: api.JSON(input)}, Outcome: api.OutcomeAllowed, Resolution: api.Resolution{Behavior: api.BehaviorAllow},
+		})
 		if one.allow {
-			require.Equal(t, allowed, decided, name)
+			require.NoError(t, err, name)
+			require.Equal(t, mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(input)}, decided, name)
 		} else {
-			require.Equal(t, api.BehaviorDeny, decided.Behavior, name)
-			require.Contains(t, decided.Message, "nothing was allowed: ", name)
+			require.ErrorContains(t, err, "nothing was allowed: ", name)
+			require.Zero(t, decided, name)
 		}
 	}
 }
@@ -109,7 +111,11 @@ func TestAnswersAreToTheAgentsOwnQuestion(t *testing.T) {
 			}
 		},
 		"in another's name": func(a *answerOf) { a.sent = func(sent *ask.Answer) { sent.Signed.ResolvedBy = "user:mallory" } },
-		"allowed":           func(a *answerOf) { a.sent = func(sent *ask.Answer) { sent.Outcome = api.OutcomeAllowed } },
+		"allowed": func(a *answerOf) {
+			a.sent = func(sent *ask.Answer) {
+				sent.Outcome, sent.Approval, sent.Resolution.Behavior = api.OutcomeAllowed, &api.ApprovalRequest{Input: api.JSON(`{"more":"words"}`)}, api.BehaviorAllow
+			}
+		},
 	} {
 		given := answerOf{
 			by: service, purpose: api.AnswerPurpose,
@@ -140,12 +146,13 @@ func TestAnswersAreToTheAgentsOwnQuestion(t *testing.T) {
 		hook := &HookRun{SignedBy: []string{service.KeyID()}}
 		hook.Agent = "claude-code"
 		opened := showing(t, append(publicOf(t, service), publicOf(t, other)...))
-		decided := hook.onlySigned(t.Context(), opened, asked, answer, mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"more":"words"}`)})
+		decided, err := hook.onlySigned(t.Context(), opened, asked, answer)
 		if change != nil {
-			require.Equal(t, api.BehaviorDeny, decided.Behavior, name)
-			require.Contains(t, decided.Message, "nothing was allowed: ", name)
+			require.NotEqual(t, api.BehaviorAllow, decided.Behavior, name)
+			require.ErrorContains(t, err, "nothing was allowed: ", name)
 			continue
 		}
+		require.NoError(t, err)
 		require.Equal(t, api.BehaviorAllow, decided.Behavior, decided.Message)
 		require.JSONEq(t, `{"questions":[{"question":"Deploy?","options":[{"label":"No"},{"label":"Later"}]}],"answers":{"Deploy?":"No"}}`, string(decided.UpdatedInput))
 		require.Contains(t, decided.Told, "ada")

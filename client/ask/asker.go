@@ -42,6 +42,10 @@ type Asker struct {
 	// [client.VerifyGrant], or the answer to a question, for [client.VerifyAnswer]. It costs one
 	// more call.
 	WithGrants bool
+	// Check, if set, is given an allow or an answer with what the service signed, before the decision
+	// counts as read. Its error is returned, and the same call with the same key may still read the
+	// decision. It is called again after [client.ErrUnavailable]. It needs WithGrants.
+	Check func(context.Context, *Answer) error
 	// OnRaised, if set, is told the handle of a request that this process has raised.
 	OnRaised func(handle string)
 }

@@ -166,12 +166,12 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 		}
 		r.raised.fence, r.claimed = claim.Lease.Fence, claim.Resume
 	}
-	if _, _, allowed := answer.Allowed(); r.WithGrants && (allowed || answer.Outcome == api.OutcomeAnswered) {
-		if err := r.signed(ctx, answer); err != nil {
-			if !transient(err) {
+	if _, _, allowed := answer.Allowed(); allowed || answer.Outcome == api.OutcomeAnswered {
+		if err := r.check(ctx, answer); err != nil {
+			if err = unlessLost(err); err == nil {
 				r.raised.fence = ""
 			}
-			return nil, unlessLost(err)
+			return nil, err
 		}
 	}
 	output, err := json.Marshal(taken{r.reader})
@@ -186,6 +186,19 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 		return nil, unlessLost(err)
 	}
 	return completed, nil
+}
+
+// check reads what the service signed, and has the caller check it while the decision is still unread.
+func (r *reading) check(ctx context.Context, answer *Answer) error {
+	if !r.WithGrants {
+		return nil
+	}
+	if err := r.signed(ctx, answer); err != nil || r.Check == nil {
+		return err
+	}
+	checked := *answer
+	r.addSigned(&checked)
+	return r.Check(ctx, &checked)
 }
 
 // signed keeps what the service signed, if there is something. It is in the claim, or is read by the
