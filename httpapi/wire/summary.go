@@ -43,7 +43,7 @@ type waitingBody struct {
 	Type       api.EventType         `json:"type"`
 	RequestIDs []string              `json:"request_ids,omitempty"`
 	Requests   []api.ApprovalRequest `json:"requests,omitempty"`
-	Others     jsontext.Value        `json:",unknown"`
+	Others     jsontext.Value        `json:",embed"`
 }
 
 // SummarizeEvent truncates the inputs of approvals that an event raises. It returns other events
