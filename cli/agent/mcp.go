@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -62,7 +60,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened), Link: c.Link,
 			NowMs: func() int64 { return time.Now().UnixMilli() },
 		})
-		err := server.Run(serving, mcptools.Exact(&mcp.IOTransport{Reader: input, Writer: unclosed{terminal.Stdout}}))
+		err := server.Run(serving, mcptools.Exact(mcptools.OverLines(input, unclosed{terminal.Stdout})))
 		var ended console.SignalError
 		switch {
 		case errors.As(context.Cause(serving), &ended):

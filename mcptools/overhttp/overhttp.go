@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -107,11 +106,10 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 		rest := r.Body
 		if err == nil && int64(len(start)) <= maxBodyBytes {
-			lax := jsontext.AllowInvalidUTF8(true)
-			if body := jsontext.Value(start); !body.IsValid(lax) && body.IsValid(lax, jsontext.AllowDuplicateNames(true)) {
+			if mcptools.GivenTwice(start) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusBadRequest)
-				_, _ = io.WriteString(w, givenTwice) // the caller may have disconnected
+				_, _ = w.Write(mcptools.RefusedTwice(nil)) // the caller may have disconnected
 				return
 			}
 			start = mcptools.ExactBody(start)
@@ -124,9 +122,6 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-// givenTwice is the reply to a body with a member that is given twice.
-const givenTwice = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a member of the body is given twice"}}`
 
 // clientOptions pass the caller's identity on.
 func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {
