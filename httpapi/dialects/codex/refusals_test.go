@@ -60,6 +60,7 @@ func testRefusals(t *testing.T, service, _ *replica) {
 			service.post(t, route, `{"decision":"accept","scope":null}`).invalid("scope")
 			service.post(t, route, `{"decision":"accept","updated_input":{"command":"ls"}}`).invalid("updated_input")
 			service.post(t, route, `{"decision":"accept","overrideInput":{"command":"ls"}}`).invalid("overrideInput")
+			service.post(t, route, `{"decision":"accept","update_input":{"command":"ls"}}`).invalid("update_input")
 			both := service.post(t, route, `{"decision":"x","scope":1}`).invalid("decision")
 			require.Equal(t, []any{"scope"}, both.At("issues", 1, "path"))
 		}

@@ -63,7 +63,7 @@ func testBodies(t *testing.T, s *service) {
 	t.Run("an edit does not allow the original input", func(t *testing.T) {
 		t.Parallel()
 		made := s.waiting(t, approvals("a1"))
-		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput"} {
+		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput", "update_input", "edited_args", "newCommand", "edit"} {
 			for _, choice := range []string{"once", "session", "always"} {
 				s.respond(t, made.SessionID, `"choice":"`+choice+`","`+edit+`":{"command":"ls"}`).
 					is(http.StatusBadRequest, failed(edit+": this contract has no edit, so nothing was allowed; decide in the inbox or with /v1"))

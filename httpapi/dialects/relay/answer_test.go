@@ -89,7 +89,7 @@ func TestOddResponses(t *testing.T) {
 		for _, approved := range []string{`1`, `"no"`, `"false"`, `"true"`, `{}`, `[]`, `-0.5`} {
 			s.answer(t, c.session, handle, `{"approved":`+approved+`}`).refused(http.StatusBadRequest, "response.approved must be true or false")
 		}
-		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput"} {
+		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput", "update_input", "edited_args", "newCommand", "edit"} {
 			s.answer(t, c.session, handle, `{"approved":true,"`+edit+`":{"command":"ls -l"}}`).
 				refused(http.StatusBadRequest, edit+": this contract has no edit, so nothing was allowed; decide in the inbox or with /v1")
 		}
