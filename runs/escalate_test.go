@@ -123,10 +123,10 @@ func TestAnEscalation(t *testing.T) {
 func TestWhomAStepDidNotReachIsRemembered(t *testing.T) {
 	t.Parallel()
 	e := newEscalating(t,
-		api.EscalationStep{Notify: []string{"user:ben", "oncall:pay"}},
+		api.EscalationStep{Notify: []string{"user:ben", "user:pay"}},
 		api.EscalationStep{AfterMs: minuteMs, Notify: []string{"group:gone", "role:operator"}},
-		api.EscalationStep{AfterMs: 2 * minuteMs, Notify: []string{"group:gone", "user:ben", "user:eve"}},
-		api.EscalationStep{AfterMs: 3 * minuteMs, Notify: []string{"oncall:pay"}},
+		api.EscalationStep{AfterMs: 2 * minuteMs, Notify: []string{"group:gone", "group:finance", "user:eve"}},
+		api.EscalationStep{AfterMs: 3 * minuteMs, Notify: []string{"user:pay"}},
 	)
 	without := func(why string, who ...string) (list []runs.Recipient) {
 		for _, name := range who {
@@ -139,16 +139,18 @@ func TestWhomAStepDidNotReachIsRemembered(t *testing.T) {
 		many[i] = fmt.Sprint("user:", i)
 	}
 	e.people = map[int64][]runs.Recipient{
-		0: append(without(runs.WhyOnCallFailed, "oncall:pay"), without(runs.WhyNoAddress, "user:ben")...), 1: {},
+		0: append(without(runs.WhyOnCallFailed, "user:pay"), without(runs.WhyNoAddress, "user:ben")...), 1: {},
 		2: append(byMail("ben"), without(runs.WhyNotAllowed, "user:eve")...), 3: without(runs.WhyNoAddress, many...),
 	}
 	for i, want := range [][]model.NotReached{
-		{{Who: "oncall:pay", Why: runs.WhyOnCallFailed}, {Who: "user:ben", Why: runs.WhyNoAddress}},
+		{{Who: "user:pay", Why: runs.WhyOnCallFailed}, {Who: "user:ben", Why: runs.WhyNoAddress}},
 		{
-			{Who: "oncall:pay", Why: runs.WhyOnCallFailed}, {Who: "user:ben", Why: runs.WhyNoAddress},
-			{Who: "group:gone", Why: runs.WhyNobody}, {Who: "role:operator", Why: runs.WhyNobody},
+			{Who: "user:pay", Why: runs.WhyOnCallFailed},
+			{Who: "user:ben", Why: runs.WhyNoAddress},
+			{Who: "group:gone", Why: runs.WhyNobody},
+			{Who: "role:operator", Why: runs.WhyNobody},
 		},
-		{{Who: "oncall:pay", Why: runs.WhyOnCallFailed}, {Who: "role:operator", Why: runs.WhyNobody}, {Who: "user:eve", Why: runs.WhyNotAllowed}},
+		{{Who: "user:pay", Why: runs.WhyOnCallFailed}, {Who: "role:operator", Why: runs.WhyNobody}, {Who: "user:eve", Why: runs.WhyNotAllowed}},
 	} {
 		e.nowMs = startMs + int64(i)*minuteMs
 		e.advance()
