@@ -61,7 +61,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.decided = append(s.decided, sent.Resolutions...)
 	w.WriteHeader(http.StatusAccepted)
-	_, _ = io.WriteString(w, `{}`)
+	_, _ = io.WriteString(w, `{"run_id":"r","session_id":"s","status":"running"}`)
 }
 
 // serve gives a screen a service.
