@@ -6,7 +6,7 @@ let now = 10_000;
 performance.now = () => now;
 globalThis.requestAnimationFrame = then => { then(); return 0; };
 const guard = await import(process.env.HOLDPOINT_ASSETS + "/guard.js");
-const { cover, covers } = await import(process.env.HOLDPOINT_ASSETS + "/seen.js");
+const { cover, covers, textOf } = await import(process.env.HOLDPOINT_ASSETS + "/seen.js");
 
 const pointer = { type: "click", detail: 1 }, reader = { type: "click", detail: 0 }, key = { type: "keydown", key: "a" };
 
@@ -62,4 +62,13 @@ test("what was in view is a list of ranges", () => {
   assert.ok(!covers(ranges, 400));
   ranges = cover(ranges, 90, 301);
   assert.ok(covers(ranges, 400));
+});
+
+test("what was read in one session is read in another, unless something that is said differs", () => {
+  const one = { kind: "approval", digest: "d", request: { id: "a", handle: "h", tool_name: "bash", reason: "tidy up", created_at_ms: 1, metadata: { call: 1 } } };
+  const other = said => ({ ...one, request: { ...one.request, id: "b", handle: "i", created_at_ms: 2, metadata: { call: 2 }, ...said } });
+  assert.equal(textOf(other({ description: "" })), textOf(one));
+  for (const said of [{ tool_name: "sh" }, { reason: "deploy" }, { hints: [{ level: "danger", text: "x" }] }, { input_schema: { title: "x" } }, { new_member: "x" }]) assert.notEqual(textOf(other(said)), textOf(one), JSON.stringify(said));
+  assert.notEqual(textOf({ ...other(), digest: "e" }), textOf(one));
+  assert.ok(!textOf({ ...one, kind: "question" }));
 });
