@@ -87,7 +87,7 @@ type askBody struct {
 func (c *AskClarification) Spec() Spec {
 	return Spec{
 		Name: "AskClarification", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Adds: Adds{Prompts: 1},
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Checkpoint) + questionBytes(c.Request.Questions)},
+		Size: oneRow.with(&api.Suspension{Questions: []api.UserQuestionRequest{c.Request}, Checkpoint: c.Checkpoint}),
 	}
 }
 

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -111,30 +112,35 @@ func (s Size) with(suspension *api.Suspension) Size {
 	requests := len(suspension.Approvals) + len(suspension.Questions)
 	s.Rows, s.NewRows, s.Bytes = s.Rows+requests, s.NewRows+requests, s.Bytes+len(suspension.Checkpoint)
 	for i := range suspension.Approvals {
-		asked := &suspension.Approvals[i]
-		s.Bytes += len(asked.Input) + len(asked.InputSchema) + len(asked.Reason) + hintBytes(asked.Hints)
-		s.Schemas += len(asked.InputSchema)
+		s.Bytes += textBytes(reflect.ValueOf(&suspension.Approvals[i]))
+		s.Schemas += len(suspension.Approvals[i].InputSchema)
 	}
 	for i := range suspension.Questions {
-		asked := &suspension.Questions[i]
-		s.Bytes += len(asked.ResponseSchema) + questionBytes(asked.Questions) + hintBytes(asked.Hints)
-		s.Schemas += len(asked.ResponseSchema)
+		s.Bytes += textBytes(reflect.ValueOf(&suspension.Questions[i]))
+		s.Schemas += len(suspension.Questions[i].ResponseSchema)
 	}
 	return s
 }
 
-func hintBytes(hints []api.Hint) (bytes int) {
-	for i := range hints {
-		bytes += len(hints[i].Text)
-	}
-	return bytes
-}
-
-func questionBytes(questions []api.UserQuestion) (bytes int) {
-	for i := range questions {
-		bytes += len(questions[i].Question)
-		for j := range questions[i].Options {
-			bytes += len(questions[i].Options[j].Label) + len(questions[i].Options[j].Description)
+// textBytes returns the size of all texts of a request, so that no member is stored without being counted.
+func textBytes(value reflect.Value) (bytes int) {
+	switch value.Kind() { // numbers are within storedRowBytes, and requests have no maps
+	case reflect.String:
+		return value.Len()
+	case reflect.Pointer:
+		if !value.IsNil() {
+			return textBytes(value.Elem())
+		}
+	case reflect.Slice:
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			return value.Len()
+		}
+		for i := range value.Len() {
+			bytes += textBytes(value.Index(i))
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			bytes += textBytes(value.Field(i))
 		}
 	}
 	return bytes

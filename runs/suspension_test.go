@@ -339,10 +339,32 @@ func TestHints(t *testing.T) {
 		require.Equal(t, []string{"/approvals/0" + at, "/questions/0" + at}, []string{faults[0].Pointer, faults[1].Pointer})
 	}
 	asked, question := hinted(good...)
-	without, _ := hinted()
-	sized := suspend("r", 1, asked, question)
-	require.Equal(t, 2*(5+6+api.MaxHintLength), sized.Spec().Size.Bytes-suspend("r", 1, without, func() api.UserQuestionRequest { q := question; q.Hints = nil; return q }()).Spec().Size.Bytes)
-	h.must(sized)
+	h.must(suspend("r", 1, asked, question))
 	require.Equal(t, good, h.request("r", "a").Approval().Hints)
 	require.Equal(t, good, h.request("r", "q").Question().Hints)
+}
+
+// Every text of a request counts towards the caller's stored bytes, wherever it stands.
+func TestEveryTextOfARequestIsCounted(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 1_000)
+	bytesOf := func(request any) int {
+		if asked, is := request.(api.UserQuestionRequest); is {
+			size := suspend("r", 1, asked).Spec().Size.Bytes
+			require.Equal(t, size, (&runs.AskClarification{RunID: "r", Request: asked}).Spec().Size.Bytes)
+			return size
+		}
+		return suspend("r", 1, request).Spec().Size.Bytes
+	}
+	none := bytesOf(api.ApprovalRequest{})
+	for name, request := range map[string]any{
+		"input": api.ApprovalRequest{Input: api.JSON(text)}, "input_schema": api.ApprovalRequest{InputSchema: api.JSON(text)},
+		"reason": api.ApprovalRequest{Reason: text}, "description": api.ApprovalRequest{Description: text}, "metadata": api.ApprovalRequest{Metadata: api.JSON(text)},
+		"pattern_keys": api.ApprovalRequest{PatternKeys: []string{text}}, "hints": api.ApprovalRequest{Hints: []api.Hint{{Text: text}}},
+		"escalation": api.ApprovalRequest{Escalation: &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{text}}}}},
+		"payload":    api.UserQuestionRequest{Payload: api.JSON(text)}, "questions": api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: text}}},
+		"options": api.UserQuestionRequest{Questions: []api.UserQuestion{{Options: []api.QuestionOption{{Preview: text}}}}},
+	} {
+		require.Equal(t, none+len(text), bytesOf(request), name)
+	}
 }
