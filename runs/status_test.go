@@ -69,6 +69,9 @@ func into(t *testing.T, status api.Status) *house {
 	return h
 }
 
+// asIs says that a command is accepted and the status stays.
+const asIs = "="
+
 // TestEveryCommandInEveryStatus tests the state machine from the callers' side. A cell is the
 // status after the command, "=" when the command is accepted and the status stays, or the
 // refusal's code.
@@ -115,7 +118,6 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		},
 	}
 	const (
-		asIs        = "="
 		lost        = "lease_lost"
 		over        = "run_state_conflict"
 		noClaim     = "run_not_claimable"
@@ -159,31 +161,38 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 	}
 	require.Len(t, cells, len(commands))
 	for name, row := range cells {
-		for place, want := range row {
-			status := api.Statuses[place]
-			t.Run(name+" when "+string(status), func(t *testing.T) {
-				t.Parallel()
-				h := into(t, status)
-				command := commands[name]()
-				if look, is := command.(*runs.AcknowledgeRequest); is && model.Waiting(status) {
-					look.Handle = h.request("r", look.RequestID).Handle
-				}
-				reply, change, err := h.decide(command)
-				h.flush()
-				got := string(h.run("r").Status)
-				switch {
-				case err != nil:
-					got = string(refusal.CodeOf(err))
-					require.True(t, change.Empty(), "a refused command wrote something")
-				case got == string(status):
-					got = asIs
-				}
-				require.Equal(t, want, got, "%v", err)
-				if err == nil && model.Terminal(status) && name != "create run" && reply.Existing {
-					require.Empty(t, change.Events, "a repeated end was reported twice")
-				}
-			})
-		}
+		inEveryStatus(t, name, commands[name], row)
+	}
+}
+
+// inEveryStatus gives a command about run "r" of session "s" in each of [api.Statuses], and holds what comes of it against
+// the cells of [TestEveryCommandInEveryStatus]. A new command calls it in its own test.
+func inEveryStatus(t *testing.T, name string, command func() runs.Command, cells [8]string) {
+	t.Helper()
+	for place, want := range cells {
+		status := api.Statuses[place]
+		t.Run(name+" when "+string(status), func(t *testing.T) {
+			t.Parallel()
+			h := into(t, status)
+			command := command()
+			if look, is := command.(*runs.AcknowledgeRequest); is && model.Waiting(status) {
+				look.Handle = h.request("r", look.RequestID).Handle
+			}
+			reply, change, err := h.decide(command)
+			h.flush()
+			got := string(h.run("r").Status)
+			switch {
+			case err != nil:
+				got = string(refusal.CodeOf(err))
+				require.True(t, change.Empty(), "a refused command wrote something")
+			case got == string(status):
+				got = asIs
+			}
+			require.Equal(t, want, got, "%v", err)
+			if err == nil && model.Terminal(status) && name != "create run" && reply.Existing {
+				require.Empty(t, change.Events, "a repeated end was reported twice")
+			}
+		})
 	}
 }
 

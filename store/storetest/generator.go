@@ -192,13 +192,7 @@ func (g *Generator) command() Maker {
 		return g.made[len(g.made)-1-g.IntN(min(len(g.made), 6))]
 	}
 	g.about = ""
-	makers := []func() Maker{
-		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.retry, g.retry, g.redeem, g.appendEvents,
-		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
-		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
-		g.claimEffect, g.finishEffect, g.retryEffect, g.advance, g.finishNotice,
-		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession, g.lookAt,
-	}
+	makers := g.all()
 	if g.chance(70) {
 		makers = g.next()
 	}

@@ -9,6 +9,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
+// all returns what draws a command, one for each kind.
+func (g *Generator) all() []func() Maker {
+	return []func() Maker{
+		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.retry, g.retry, g.redeem, g.appendEvents,
+		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
+		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
+		g.claimEffect, g.finishEffect, g.retryEffect, g.advance, g.finishNotice,
+		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession, g.lookAt,
+	}
+}
+
 // The functions below draw one command each. They are named as the commands are.
 
 func (g *Generator) createSession() Maker {
