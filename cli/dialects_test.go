@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
 // call makes a plain HTTP call and returns its status and body.
@@ -37,24 +40,13 @@ func inMemory(t *testing.T) []string {
 	return []string{"--database", "sqlite:" + filepath.Join(t.TempDir(), "data.db")}
 }
 
-// faces has a call of each dialect that only this dialect answers, with its answer.
-var faces = []struct {
-	name, method, path, body string
-	status                   int
-}{
-	{"hermes", http.MethodGet, "/api/approval/pending?session_id=s", "", http.StatusOK},
-	{"codex", http.MethodGet, "/api/sessions/s/approvals", "", http.StatusOK},
-	{"timbal", http.MethodGet, "/healthcheck", "", http.StatusNoContent},
-	{"relay", http.MethodPost, "/chat", "{}", http.StatusBadRequest},
-}
-
 func TestServeHasTheDialectsThatItIsToldTo(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		flags []string
 		has   string
 	}{
-		{nil, "hermes codex timbal relay"},
+		{nil, strings.Join(dialects.Names(), " ")},
 		{[]string{"--dialects=none"}, ""},
 		{[]string{"--dialects=hermes,relay"}, "hermes relay"},
 		{[]string{"--dialects", "timbal"}, "timbal"},
@@ -64,13 +56,16 @@ func TestServeHasTheDialectsThatItIsToldTo(t *testing.T) {
 			url, _ := serve(t, append(inMemory(t), test.flags...)...)
 			_, err := connect(t, url).CreateSession(t.Context(), client.CreateSessionParams{SessionID: "s"})
 			require.NoError(t, err)
-			for _, face := range faces {
+			for _, mount := range dialects.All(dialects.Options{}) {
+				face := mount(kit.Services{})
 				want := http.StatusNotFound
-				if strings.Contains(test.has, face.name) {
-					want = face.status
+				if slices.Contains(strings.Fields(test.has), face.Name) {
+					want = http.StatusMethodNotAllowed
 				}
-				status, text := call(t, face.method, url+face.path, face.body)
-				require.Equal(t, want, status, "%s: %s", face.name, text)
+				for _, route := range face.Routes {
+					status, text := call(t, http.MethodTrace, url+route.Path, "")
+					require.Equal(t, want, status, "%s: %s", route.Path, text)
+				}
 			}
 		})
 	}

@@ -49,6 +49,15 @@ func (Codex) Decide(ctx context.Context, s *Service, about Prompt, what Decision
 	return s.Post(ctx, "/api/tool-input/"+about.Handle+"/decision", encode(body), options...)
 }
 
+// Late returns the reply to a late decision: always the same one.
+func (Codex) Late(about Prompt) (status int, body string) {
+	name := "requestId"
+	if about.Kind == Approval {
+		name = "approvalId"
+	}
+	return http.StatusNotFound, `{"status":"not_found","` + name + `":"` + about.Handle + `"}`
+}
+
 func codexAnswers(about Prompt, texts []string) map[string]any {
 	ids := about.Kind.questions()
 	if about.Kind == Typed {

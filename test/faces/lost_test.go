@@ -36,6 +36,12 @@ func requireLost(t *testing.T, face Face, what Decision, f *fate, got Reply) {
 	require.Equal(t, body, got.Body, "%s: %s", face.Name(), what.Verb)
 }
 
+// lateFace is a face whose reply to a late decision depends on the prompt alone.
+type lateFace interface {
+	Face
+	Late(about Prompt) (status int, body string)
+}
+
 // lost returns the reply that a face gives to a late call. got is the reply that came.
 func lost(t *testing.T, face Face, what Decision, f *fate, got Reply) (status int, body string) {
 	t.Helper()
@@ -52,11 +58,8 @@ func lost(t *testing.T, face Face, what Decision, f *fate, got Reply) (status in
 				"  \"error\": \"The run has ended; there is nothing left to approve.\"\n}"
 		}
 		return hermesLost(what, f)
-	case Codex:
-		if f.prompt.Kind == Approval {
-			return http.StatusNotFound, `{"status":"not_found","approvalId":"` + f.prompt.Handle + `"}`
-		}
-		return http.StatusNotFound, `{"status":"not_found","requestId":"` + f.prompt.Handle + `"}`
+	case lateFace:
+		return face.Late(f.prompt)
 	case Timbal:
 		output := timbalLostOutput(what, f)
 		if f.prompt.Kind == Several && strings.Contains(got.Body, f.prompt.Handle+":way") {
