@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
+	testfaces "github.com/holdpoint/holdpoint/test/faces"
 )
 
 // faces is a service with all faces that requires tokens.
@@ -92,28 +93,45 @@ func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 		return regexp.MustCompile(`"` + name + `":"([^"]+)"`).FindStringSubmatch(text)[1]
 	}
 
-	for name, face := range map[string]struct{ route, body, form string }{
-		"v1":             {"POST /v1/runs/RUN/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, `"code":"requester_excluded"`},
-		"v1, session":    {"POST /v1/sessions/SESSION/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session"}]}`, `"code":"requester_excluded"`},
-		"kheish":         {"POST /kheish/v1/runs/RUN/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, `"code":"requester_excluded"`},
-		"hermes":         {"POST /api/approval/respond", `{"session_id":"SESSION","approval_id":"HANDLE","choice":"once"}`, `"error":"request a excludes`},
-		"hermes, yolo":   {"POST /api/approval/respond", `{"session_id":"SESSION","choice":"once","yolo":true}`, `"error":"request a excludes`},
-		"codex":          {"POST /api/approvals/HANDLE/decision", `{"decision":"accept"}`, `request a excludes`},
-		"timbal":         {"POST /run", `{"parent_id":"RUN","resume":{"HANDLE":true},"context":{"parent_id":"RUN"}}`, `"detail":"request a excludes`},
-		"timbal, stream": {"POST /stream", `{"parent_id":"RUN","resume":{"HANDLE":true},"context":{"parent_id":"RUN"}}`, `"detail":"request a excludes`},
-	} {
+	asked := func(name string) (prompt testfaces.Prompt) {
 		run := "run-" + regexp.MustCompile(`\W+`).ReplaceAllString(name, "-")
 		f.must(works, "POST /v1/runs", `{"run_id":"`+run+`","session_id":"s-`+run+`","agent_id":"default","input":{},"suspend":{`+excluding+`}}`)
-		ids := strings.NewReplacer("RUN", run, "SESSION", "s-"+run, "HANDLE", member(f.must(works, "GET /v1/runs/"+run, ""), "handle"))
-		status, text := f.call(mara, ids.Replace(face.route), ids.Replace(face.body))
+		handle := member(f.must(works, "GET /v1/runs/"+run, ""), "handle")
+		return testfaces.Prompt{Kind: testfaces.Approval, SessionID: "s-" + run, RunID: run, RequestID: "a", Handle: handle}
+	}
+	refused := func(name string, prompt testfaces.Prompt, status int, text string) {
 		require.Equal(t, http.StatusForbidden, status, "%s: %s", name, text)
-		require.Contains(t, strings.ReplaceAll(text, `": "`, `":"`), face.form, name)
+		require.Contains(t, text, "request a excludes", name)
 		require.Contains(t, text, "user:mara asked for it", name)
-		require.Contains(t, f.must(works, "GET /v1/runs/"+run, ""), `"waiting_for_approval"`, name)
-		// Another user's decision is accepted; timbal would then continue the run.
-		if !strings.HasPrefix(name, "timbal") {
-			f.must(ada, ids.Replace(face.route), ids.Replace(face.body))
+		require.Contains(t, f.must(works, "GET /v1/runs/"+prompt.RunID, ""), `"waiting_for_approval"`, name)
+	}
+	service := &testfaces.Service{URL: f.server.URL, HTTP: f.server.Client()}
+	for _, face := range testfaces.All() {
+		if face.Traits().InChat {
+			continue // below
 		}
+		prompt := asked(face.Name())
+		allow := func(secret string) testfaces.Reply {
+			reply, err := face.Decide(t.Context(), service, prompt, testfaces.Decision{Verb: testfaces.AllowOnce}, func(r *http.Request) {
+				r.Header.Set("Authorization", "Bearer "+secret)
+			})
+			require.NoError(t, err)
+			return reply
+		}
+		reply := allow(mara)
+		refused(face.Name(), prompt, reply.Status, reply.Body)
+		require.True(t, face.Took(allow(ada)), face.Name())
+	}
+	for name, call := range map[string]struct{ route, body string }{
+		"v1, remembered": {"POST /v1/sessions/SESSION/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session"}]}`},
+		"kheish":         {"POST /kheish/v1/runs/RUN/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`},
+		"hermes, yolo":   {"POST /api/approval/respond", `{"session_id":"SESSION","choice":"once","yolo":true}`},
+		"timbal, run":    {"POST /run", `{"parent_id":"RUN","resume":{"HANDLE":true},"context":{"parent_id":"RUN"}}`},
+	} {
+		prompt := asked(name)
+		ids := strings.NewReplacer("RUN", prompt.RunID, "SESSION", prompt.SessionID, "HANDLE", prompt.Handle)
+		status, text := f.call(mara, ids.Replace(call.route), ids.Replace(call.body))
+		refused(name, prompt, status, text)
 	}
 
 	// An assistant gets the refusal in the tool result.
@@ -122,9 +140,9 @@ func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 	resolve := func(secret string) string {
 		return f.must(secret, "POST /mcp?for=people", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve","arguments":{"run_id":"run-mcp","request_id":"a","behavior":"allow","input_digest":"`+digest+`"}}}`)
 	}
-	refused := resolve(mara)
-	require.Contains(t, refused, `"isError":true`)
-	require.Contains(t, refused, "user:mara asked for it")
+	result := resolve(mara)
+	require.Contains(t, result, `"isError":true`)
+	require.Contains(t, result, "user:mara asked for it")
 	require.NotContains(t, resolve(ada), `"isError":true`)
 
 	// In a chat, the person who started the run is excluded, along with everything they
