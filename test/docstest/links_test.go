@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -45,7 +46,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links %s, which is not there", file, match[1])
 				continue
 			}
-			if anchor != "" && !hasAnchor(headings(read(t, target)), anchor) {
+			if anchor != "" && !slices.Contains(headings(read(t, target)), anchor) {
 				t.Errorf("%s links %s, and there is no such heading", file, match[1])
 			}
 		}
@@ -67,9 +68,9 @@ func TestCodeNamesDocuments(t *testing.T) {
 			}
 			there := headings(string(page))
 			switch {
-			case at[2] >= 0 && !hasAnchor(there, text[at[2]:at[3]]):
+			case at[2] >= 0 && !slices.Contains(there, text[at[2]:at[3]]):
 				t.Errorf("%s:%d names %s, and there is no such heading", file, lineOf(text, at[0]), reference)
-			case at[4] >= 0 && !hasAnchor(there, anchorOf(text[at[4]:at[5]])):
+			case at[4] >= 0 && !slices.Contains(there, anchorOf(text[at[4]:at[5]])):
 				t.Errorf("%s:%d names %q, and there is no such heading", file, lineOf(text, at[0]), reference)
 			}
 		}
@@ -160,15 +161,6 @@ func anchorOf(heading string) string {
 		}
 		return -1
 	}, heading)
-}
-
-func hasAnchor(anchors []string, wanted string) bool {
-	for _, anchor := range anchors {
-		if anchor == wanted {
-			return true
-		}
-	}
-	return false
 }
 
 // prose returns a document without its blocks of code, whose lines become empty.
