@@ -120,6 +120,3 @@ func (s *Shape) unknownMember() string {
 
 // Member returns the shape of a member of an object, nil if there is none.
 func (s *Shape) Member(name string) *Shape { return s.members[name] }
-
-// Element returns the shape of the elements of an array or a dictionary, nil for anything else.
-func (s *Shape) Element() *Shape { return s.element }

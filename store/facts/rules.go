@@ -60,9 +60,6 @@ func (s ruleSet) size() int {
 	return s.set.Size()
 }
 
-// HasRules reports whether commands are matched against rules.
-func (c *Cache) HasRules() bool { return c.ruleReads.reader != nil }
-
 // Rules returns the cached rules of a session and of all sessions.
 func (c *Cache) Rules(sessionID string) runs.RuleSets {
 	c.mu.Lock()
