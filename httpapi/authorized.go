@@ -124,7 +124,7 @@ func ownerOf(caller *auth.Identity) string {
 // recorded reply. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts,
 // too_many_queued_runs.
 func (s authorized) carryOut(ctx context.Context, call *runs.Call, spec *runs.Spec) (runs.Reply, error) {
-	bytes := spec.Size.Stored()
+	bytes := spec.Size().Stored()
 	if bytes > 0 && !spec.Settles && s.hasRoom != nil && !s.hasRoom() {
 		call.OnlyRepeat = refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: the rest is reserved for decisions, cancellations and ends")
 		return s.store.Do(ctx, call)

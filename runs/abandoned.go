@@ -24,7 +24,7 @@ type CancelAbandoned struct {
 
 // Spec implements Command.
 func (c *CancelAbandoned) Spec() Spec {
-	return Spec{Name: "CancelAbandoned", Size: oneRow}
+	return Spec{Name: "CancelAbandoned", size: oneRow}
 }
 
 // Needs implements Command.

@@ -28,7 +28,7 @@ type AcknowledgeRequest struct {
 
 // Spec implements Command.
 func (c *AcknowledgeRequest) Spec() Spec {
-	return Spec{Name: "AcknowledgeRequest", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Size: Size{Rows: 1, NewRows: 1}}
+	return Spec{Name: "AcknowledgeRequest", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, size: Size{Rows: 1, NewRows: 1}}
 }
 
 // Needs implements Command.

@@ -33,7 +33,7 @@ func (c *AdvanceRequest) Spec() Spec {
 	for i := range c.Steps {
 		rows += len(c.Steps[i].To)
 	}
-	return Spec{Name: "AdvanceRequest", Size: Size{Rows: rows}}
+	return Spec{Name: "AdvanceRequest", size: Size{Rows: rows}}
 }
 
 // Needs implements Command.

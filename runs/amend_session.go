@@ -23,7 +23,7 @@ type AmendSession struct {
 func (c *AmendSession) Spec() Spec {
 	return Spec{
 		Name: "AmendSession", Actions: chats, Target: TargetNamed,
-		Size: Size{Rows: 1, Bytes: len(c.Metadata) + aboutBytes(c.Label, c.Origin)},
+		size: Size{Rows: 1, Bytes: len(c.Metadata) + aboutBytes(c.Label, c.Origin)},
 	}
 }
 

@@ -140,5 +140,5 @@ func TestLabelAndOrigin(t *testing.T) {
 	}
 	longest := strings.Repeat("é", api.MaxLabelLength)
 	h.must(&runs.AmendSession{SessionID: "s", Label: &longest})
-	require.Equal(t, len(longest), (&runs.AmendSession{Label: &longest}).Spec().Size.Bytes, "they count as stored bytes")
+	require.Equal(t, len(longest), (&runs.AmendSession{Label: &longest}).Spec().Size().Bytes, "they count as stored bytes")
 }

@@ -47,7 +47,7 @@ func (c *AnswerQuestion) resolution() *resolution {
 func (c *AnswerQuestion) Spec() Spec {
 	return Spec{
 		Name: "AnswerQuestion", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
-		Size: Size{}.withAnswers(c.Resolution), values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
+		size: Size{}.withAnswers(c.Resolution), values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
 	}
 }
 

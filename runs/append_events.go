@@ -51,7 +51,7 @@ func (c *AppendEvents) Spec() Spec {
 	}
 	return Spec{
 		Name: "AppendEvents", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
-		Size: size,
+		size: size,
 	}
 }
 

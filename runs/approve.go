@@ -42,7 +42,7 @@ func (c *ResolveApprovals) resolution() *resolution {
 func (c *ResolveApprovals) Spec() Spec {
 	return Spec{
 		Name: "ResolveApprovals", Actions: actionsOfDecisions(c.Resolutions), Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
-		Size: Size{}.withDecisions(c.Resolutions), values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
+		size: Size{}.withDecisions(c.Resolutions), values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
 	}
 }
 

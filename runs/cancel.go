@@ -21,7 +21,7 @@ type CancelRun struct {
 
 // Spec implements Command.
 func (c *CancelRun) Spec() Spec {
-	return Spec{Name: "CancelRun", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: oneRow}
+	return Spec{Name: "CancelRun", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

@@ -33,7 +33,7 @@ func (c *CancelQuestion) resolution() *resolution {
 // Spec implements Command.
 func (c *CancelQuestion) Spec() Spec {
 	return Spec{
-		Name: "CancelQuestion", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: oneRow,
+		Name: "CancelQuestion", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, size: oneRow,
 		values: c.resolution(),
 	}
 }

@@ -36,7 +36,7 @@ type ClaimRun struct {
 
 // Spec implements Command.
 func (c *ClaimRun) Spec() Spec {
-	return Spec{Name: "ClaimRun", Actions: works, Unleased: true, Target: TargetNamed, Actor: c.Principal, Settles: true, Size: oneRow}
+	return Spec{Name: "ClaimRun", Actions: works, Unleased: true, Target: TargetNamed, Actor: c.Principal, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

@@ -87,7 +87,7 @@ type askBody struct {
 func (c *AskClarification) Spec() Spec {
 	return Spec{
 		Name: "AskClarification", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Adds: Adds{Prompts: 1},
-		Size: oneRow.with(&api.Suspension{Questions: []api.UserQuestionRequest{c.Request}, Checkpoint: c.Checkpoint}),
+		size: oneRow, suspends: &api.Suspension{Questions: []api.UserQuestionRequest{c.Request}, Checkpoint: c.Checkpoint},
 	}
 }
 
@@ -257,7 +257,7 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 
 // Spec implements Command.
 func (c *OpenClarification) Spec() Spec {
-	return Spec{Name: "OpenClarification", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: oneRow}
+	return Spec{Name: "OpenClarification", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.
@@ -315,7 +315,7 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 
 // Spec implements Command.
 func (c *DeliverAnswer) Spec() Spec {
-	return Spec{Name: "DeliverAnswer", Size: oneRow}
+	return Spec{Name: "DeliverAnswer", size: oneRow}
 }
 
 // Needs implements Command.

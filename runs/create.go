@@ -89,7 +89,7 @@ func (c *CreateRun) Spec() Spec {
 	label, origin := givenAbout(c.Session)
 	spec := Spec{
 		Name: "CreateRun", Actions: chats, Target: TargetNew, AgentID: c.AgentID,
-		Size:   Size{Rows: 1, NewRows: 1, Bytes: len(c.Input) + len(c.Metadata) + aboutBytes(label, origin)}.with(c.Suspend),
+		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Input) + len(c.Metadata) + aboutBytes(label, origin)}, suspends: c.Suspend,
 		raised: c.raised(), above: &c.suspending.above, countQueue: &c.countQueue,
 	}
 	switch {

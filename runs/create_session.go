@@ -28,7 +28,7 @@ type CreateSession struct {
 func (c *CreateSession) Spec() Spec {
 	return Spec{
 		Name: "CreateSession", Actions: chats, Target: TargetNew, AgentID: c.AgentID, ParentSessionID: c.ParentSessionID,
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Metadata)},
+		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Metadata)},
 	}
 }
 

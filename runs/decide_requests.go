@@ -70,7 +70,7 @@ func (c *DecideRequests) resolution() *resolution {
 func (c *DecideRequests) Spec() Spec {
 	spec := Spec{
 		Name: "DecideRequests", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
-		Size:   oneRow.withDecisions(c.Approvals).withAnswers(c.Answers...),
+		size:   oneRow.withDecisions(c.Approvals).withAnswers(c.Answers...),
 		values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
 	}
 	if c.CancelRequestID == "" {

@@ -54,7 +54,7 @@ type RetryEffect struct {
 
 // Spec implements Command.
 func (c *ClaimEffect) Spec() Spec {
-	return Spec{Name: "ClaimEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: oneRow}
+	return Spec{Name: "ClaimEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.
@@ -79,7 +79,7 @@ func (c *FinishEffect) Spec() Spec {
 	if c.Next != nil {
 		size.Rows++
 	}
-	return Spec{Name: "FinishEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: size}
+	return Spec{Name: "FinishEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, size: size}
 }
 
 // Needs implements Command.
@@ -130,7 +130,7 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 
 // Spec implements Command.
 func (c *RetryEffect) Spec() Spec {
-	return Spec{Name: "RetryEffect", Actions: administers, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "RetryEffect", Actions: administers, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

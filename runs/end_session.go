@@ -21,7 +21,7 @@ type EndSession struct {
 
 // Spec implements Command.
 func (c *EndSession) Spec() Spec {
-	return Spec{Name: "EndSession", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: Size{Rows: DrainChunk}}
+	return Spec{Name: "EndSession", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, size: Size{Rows: DrainChunk}}
 }
 
 // Needs implements Command.

@@ -12,7 +12,7 @@ type ExpireRequests struct {
 
 // Spec implements Command.
 func (c *ExpireRequests) Spec() Spec {
-	return Spec{Name: "ExpireRequests", Actions: observes, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "ExpireRequests", Actions: observes, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

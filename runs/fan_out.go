@@ -18,7 +18,7 @@ type FanOutDeliveries struct {
 
 // Spec implements Command.
 func (c *FanOutDeliveries) Spec() Spec {
-	return Spec{Name: "FanOutDeliveries", Size: oneRow}
+	return Spec{Name: "FanOutDeliveries", size: oneRow}
 }
 
 // Needs implements Command.

@@ -46,7 +46,7 @@ type (
 func (c *Complete) Spec() Spec {
 	return Spec{
 		Name: "Complete", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Output)},
+		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Output)},
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *Complete) decide(w *workingCopy) (Reply, error) {
 func (c *Fail) Spec() Spec {
 	return Spec{
 		Name: "Fail", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Error)},
+		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Error)},
 	}
 }
 

@@ -25,7 +25,7 @@ type Heartbeat struct {
 func (c *Heartbeat) Spec() Spec {
 	return Spec{
 		Name: "Heartbeat", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
-		Size: Size{Rows: 1, Bytes: len(c.Checkpoint)},
+		size: Size{Rows: 1, Bytes: len(c.Checkpoint)},
 	}
 }
 

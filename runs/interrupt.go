@@ -23,7 +23,7 @@ type InterruptSession struct {
 func (c *InterruptSession) Spec() Spec {
 	return Spec{
 		Name: "InterruptSession", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
-		Size: Size{Rows: DrainChunk},
+		size: Size{Rows: DrainChunk},
 	}
 }
 

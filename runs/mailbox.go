@@ -38,7 +38,7 @@ type ReplayMessage struct {
 
 // Spec implements Command.
 func (c *ReadMailbox) Spec() Spec {
-	return Spec{Name: "ReadMailbox", Actions: works, Unleased: true, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "ReadMailbox", Actions: works, Unleased: true, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.
@@ -70,7 +70,7 @@ func (c *ReadMailbox) decide(w *workingCopy) (Reply, error) {
 
 // Spec implements Command.
 func (c *AcknowledgeMessage) Spec() Spec {
-	return Spec{Name: "AcknowledgeMessage", Actions: works, Unleased: true, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "AcknowledgeMessage", Actions: works, Unleased: true, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.
@@ -94,7 +94,7 @@ func (c *AcknowledgeMessage) decide(w *workingCopy) (Reply, error) {
 
 // Spec implements Command.
 func (c *ReplayMessage) Spec() Spec {
-	return Spec{Name: "ReplayMessage", Actions: administers, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "ReplayMessage", Actions: administers, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

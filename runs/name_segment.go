@@ -17,7 +17,7 @@ type NameSegment struct {
 
 // Spec implements Command.
 func (c *NameSegment) Spec() Spec {
-	return Spec{Name: "NameSegment", Actions: chats, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "NameSegment", Actions: chats, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

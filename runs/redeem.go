@@ -38,7 +38,7 @@ type RedeemGrant struct {
 func (c *RedeemGrant) Spec() Spec {
 	return Spec{
 		Name: "RedeemGrant", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Unleased: c.WithoutLease,
-		Settles: true, Size: oneRow,
+		Settles: true, size: oneRow,
 	}
 }
 

@@ -40,7 +40,7 @@ const maxFailedAttempts = 1_000_000
 func (c *Release) Spec() Spec {
 	return Spec{
 		Name: "Release", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
-		Size: Size{Rows: 1, Bytes: len(c.Checkpoint) + len(c.LastError)},
+		size: Size{Rows: 1, Bytes: len(c.Checkpoint) + len(c.LastError)},
 	}
 }
 

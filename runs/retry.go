@@ -28,7 +28,7 @@ type RetryRun struct {
 
 // Spec implements Command.
 func (c *RetryRun) Spec() Spec {
-	return Spec{Name: "RetryRun", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: oneRow}
+	return Spec{Name: "RetryRun", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

@@ -16,7 +16,7 @@ type RewrapDataKey struct {
 
 // Spec implements Command.
 func (c *RewrapDataKey) Spec() Spec {
-	return Spec{Name: "RewrapDataKey", Actions: administers, Target: TargetNamed, Settles: true, Size: oneRow}
+	return Spec{Name: "RewrapDataKey", Actions: administers, Target: TargetNamed, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

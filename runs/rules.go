@@ -71,7 +71,7 @@ type ruleBody struct {
 func (c *AddRule) Spec() Spec {
 	return Spec{
 		Name: "AddRule", Actions: actionsOfRule(c.SessionID), Target: TargetRules,
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match) + escalationBytes(c.Escalation)}, Settles: c.Effect == api.RuleDeny,
+		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match) + escalationBytes(c.Escalation)}, Settles: c.Effect == api.RuleDeny,
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *AddRule) expiry(nowMs int64) (int64, error) {
 
 // Spec implements Command.
 func (c *RevokeRule) Spec() Spec {
-	return Spec{Name: "RevokeRule", Actions: actionsOfRule(c.SessionID), Target: TargetRule, Settles: true, Size: oneRow}
+	return Spec{Name: "RevokeRule", Actions: actionsOfRule(c.SessionID), Target: TargetRule, Settles: true, size: oneRow}
 }
 
 // Needs implements Command.

@@ -31,14 +31,17 @@ type Spec struct {
 	Actor string
 	// Adds is the maximum open work that the command adds for the caller.
 	Adds Adds
-	// Size estimates the command's cost in processing and storage.
-	Size Size
 	// Settles says that the command decides, ends or releases something. Such a command is accepted even
 	// if the caller's budget or the disk is exhausted. Its bytes still count, so that ending runs is not a
 	// way around the limits.
 	Settles bool
 	// ExcludesRequester says that the command raises an approval that its requesters may not allow.
 	ExcludesRequester bool
+
+	// size is the command's size without suspends, see [Spec.Size]. A decision asks for the Spec several
+	// times, so only Size reads the requests.
+	size     Size
+	suspends *api.Suspension
 
 	// raised has the approvals that rules may decide; nil without any.
 	raised *raisedSuspension
@@ -100,6 +103,10 @@ const storedRowBytes = 256
 
 // Stored returns roughly how many bytes the command adds to the database.
 func (s Size) Stored() int64 { return int64(s.NewRows*storedRowBytes + s.Bytes) }
+
+// Size estimates the command's cost in processing and storage. It reads all requests that the command raises:
+// call it outside of a lane.
+func (s Spec) Size() Size { return s.size.with(s.suspends) }
 
 // oneRow is the size of a command without long texts.
 var oneRow = Size{Rows: 1}

@@ -98,7 +98,7 @@ func TestEveryCommandSaysWhoMayGiveIt(t *testing.T) {
 		require.Equal(t, want.leased, spec.Lease.RunID != "" && !spec.Unleased, name)
 		require.Equal(t, want.opens, spec.Adds != runs.Adds{}, name)
 		require.Equal(t, want.noTarget, spec.Target == 0, name)
-		require.Positive(t, spec.Size.Rows+spec.Size.NewRows+len(want.roles), name)
+		require.Positive(t, spec.Size().Rows+spec.Size().NewRows+len(want.roles), name)
 	}
 }
 

@@ -33,7 +33,7 @@ type Suspend struct {
 func (c *Suspend) Spec() Spec {
 	return Spec{
 		Name: "Suspend", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
-		Adds: Adds{Prompts: int64(len(c.Approvals) + len(c.Questions))}, Size: oneRow.with(&c.Suspension),
+		Adds: Adds{Prompts: int64(len(c.Approvals) + len(c.Questions))}, size: oneRow, suspends: &c.Suspension,
 		ExcludesRequester: excludesRequester(&c.Suspension),
 		raised:            c.raised(), values: c, above: &c.suspending.above,
 	}

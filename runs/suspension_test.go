@@ -350,11 +350,11 @@ func TestEveryTextOfARequestIsCounted(t *testing.T) {
 	text := strings.Repeat("x", 1_000)
 	bytesOf := func(request any) int {
 		if asked, is := request.(api.UserQuestionRequest); is {
-			size := suspend("r", 1, asked).Spec().Size.Bytes
-			require.Equal(t, size, (&runs.AskClarification{RunID: "r", Request: asked}).Spec().Size.Bytes)
+			size := suspend("r", 1, asked).Spec().Size().Bytes
+			require.Equal(t, size, (&runs.AskClarification{RunID: "r", Request: asked}).Spec().Size().Bytes)
 			return size
 		}
-		return suspend("r", 1, request).Spec().Size.Bytes
+		return suspend("r", 1, request).Spec().Size().Bytes
 	}
 	none := bytesOf(api.ApprovalRequest{})
 	for name, request := range map[string]any{

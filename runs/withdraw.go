@@ -25,7 +25,7 @@ type Withdraw struct {
 // Spec implements Command.
 func (c *Withdraw) Spec() Spec {
 	return Spec{
-		Name: "Withdraw", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true, Size: oneRow,
+		Name: "Withdraw", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true, size: oneRow,
 	}
 }
 

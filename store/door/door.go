@@ -196,7 +196,7 @@ func (d *Door) do(ctx context.Context, command runs.Command) (runs.Reply, error)
 	if err := ctx.Err(); err != nil {
 		return runs.Reply{}, err
 	}
-	size := command.Spec().Size
+	size := command.Spec().Size()
 	if err := cpulimit.Do(ctx, preparedBytes(size), func() error { return runs.Prepare(command, d.options.NewID) }); err != nil {
 		return runs.Reply{}, err
 	}
@@ -210,7 +210,7 @@ func (d *Door) do(ctx context.Context, command runs.Command) (runs.Reply, error)
 // decideInLane sends a prepared command to the lane of its session and waits for the reply.
 func (d *Door) decideInLane(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (runs.Reply, error) {
 	waiting := &call{
-		Item:    lanes.Item{Key: sessionID, Caller: cpulimit.Caller(ctx), Size: laneSize(command.Spec().Size)},
+		Item:    lanes.Item{Key: sessionID, Caller: cpulimit.Caller(ctx), Size: laneSize(command.Spec().Size())},
 		command: command, needs: needs, span: d.spanOf(ctx),
 	}
 	switch err := d.lanes.Do(ctx, waiting); {
