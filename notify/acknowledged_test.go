@@ -43,9 +43,7 @@ func TestMessagesWaitForThePersonWhoIsLooking(t *testing.T) {
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		as := func(name string, role api.Role) (tokenID string, c *client.Client) {
-			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
-			require.NoError(t, err)
-			return made.Token.TokenID, s.Connect(client.WithToken(made.Secret))
+			return s.as(t, api.CreateTokenBody{Name: name, Role: role})
 		}
 		_, maker := as("maker", api.RoleAgent)
 		_, ada := as("ada", api.RoleAdmin)
@@ -92,9 +90,7 @@ func (s *service) people(t *testing.T) map[string]*client.Client {
 	t.Helper()
 	people := map[string]*client.Client{}
 	for name, role := range map[string]api.Role{"maker": api.RoleAgent, "ada": api.RoleAdmin, "ben": api.RoleOperator} {
-		made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
-		require.NoError(t, err)
-		people[name] = s.Connect(client.WithToken(made.Secret))
+		_, people[name] = s.as(t, api.CreateTokenBody{Name: name, Role: role})
 	}
 	return people
 }

@@ -17,24 +17,15 @@ func TestAnAdminAddsAnAddressForAPerson(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
-		made := func(principal string, role api.Role) *client.Client {
-			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "t", Principal: principal, Role: role}, "user:test", "")
-			require.NoError(t, err)
-			return s.Connect(client.WithToken(token.Secret))
-		}
-		refused := func(err error, code api.Code) {
-			t.Helper()
-			var problem *client.Error
-			require.ErrorAs(t, err, &problem)
-			require.Equal(t, code, problem.Code)
-		}
-		admin, ada, ben := made("user:root", api.RoleAdmin), made("user:ada", api.RoleOperator), made("user:ben", api.RoleOperator)
+		_, admin := s.as(t, api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
+		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})
+		_, ben := s.as(t, api.CreateTokenBody{Name: "ben", Role: api.RoleOperator})
 		body := api.AddressBody{Channel: "mail", Address: "ben@example.com", Principal: "user:ben"}
 		_, err := ada.AddAddress(t.Context(), body)
-		refused(err, api.CodeForbidden)
+		refused(t, err, api.CodeForbidden)
 		for _, nobody := range []string{"ben", "agent:coder", "service:ci", "group:finance", "user:"} {
 			_, err = admin.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "ben@example.com", Principal: nobody})
-			refused(err, api.CodeInvalidRequest)
+			refused(t, err, api.CodeInvalidRequest)
 		}
 		require.Empty(t, s.mail.all())
 
@@ -46,7 +37,7 @@ func TestAnAdminAddsAnAddressForAPerson(t *testing.T) {
 		code := regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(message)[1]
 		for _, other := range []*client.Client{admin, ada} {
 			_, err = other.VerifyAddress(t.Context(), added.AddressID, code)
-			refused(err, api.CodeAddressNotFound)
+			refused(t, err, api.CodeAddressNotFound)
 			list, err := other.ListAddresses(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, list.Data)
@@ -74,18 +65,8 @@ func TestAnAdminLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
-		made := func(principal string, role api.Role) *client.Client {
-			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "t", Principal: principal, Role: role}, "user:test", "")
-			require.NoError(t, err)
-			return s.Connect(client.WithToken(token.Secret))
-		}
-		refused := func(err error, code api.Code) {
-			t.Helper()
-			var problem *client.Error
-			require.ErrorAs(t, err, &problem)
-			require.Equal(t, code, problem.Code)
-		}
-		admin, ben := made("user:root", api.RoleAdmin), made("user:ben", api.RoleOperator)
+		_, admin := s.as(t, api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
+		_, ben := s.as(t, api.CreateTokenBody{Name: "ben", Role: api.RoleOperator})
 		add := func(c *client.Client, who string, n int) error {
 			_, err := c.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: fmt.Sprintf("%s-%d@example.com", who[len("user:"):], n), Principal: who})
 			return err
@@ -96,13 +77,13 @@ func TestAnAdminLocksNobodyOut(t *testing.T) {
 				require.NoError(t, add(admin, who, n))
 				sent++
 			}
-			refused(add(admin, who, api.MaxAddedAddresses), api.CodeTooManyAddresses)
+			refused(t, add(admin, who, api.MaxAddedAddresses), api.CodeTooManyAddresses)
 		}
 		require.Equal(t, api.AddressCodesOfPerson, sent)
-		refused(add(admin, "user:joe", 0), api.CodeTooManyCodes)
+		refused(t, add(admin, "user:joe", 0), api.CodeTooManyCodes)
 		for n := range api.MaxAddresses - api.MaxAddedAddresses {
 			require.NoError(t, add(ben, "user:ben", 100+n))
 		}
-		refused(add(ben, "user:ben", 200), api.CodeTooManyAddresses)
+		refused(t, add(ben, "user:ben", 200), api.CodeTooManyAddresses)
 	})
 }

@@ -36,9 +36,8 @@ func TestAnEscalationReachesPeople(t *testing.T) {
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		as := func(name string, role api.Role, groups ...string) *client.Client {
-			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role, Groups: groups}, "user:test", "")
-			require.NoError(t, err)
-			return s.Connect(client.WithToken(made.Secret))
+			_, c := s.as(t, api.CreateTokenBody{Name: name, Role: role, Groups: groups})
+			return c
 		}
 		maker := as("maker", api.RoleAgent)
 		as("ada", api.RoleAdmin)

@@ -106,13 +106,6 @@ type linked struct {
 	address     *api.Address
 }
 
-func (s *service) as(t *testing.T, body api.CreateTokenBody) (tokenID string, c *client.Client) {
-	t.Helper()
-	made, _, err := s.Keyring.Create(t.Context(), &body, "user:test", "")
-	require.NoError(t, err)
-	return made.Token.TokenID, s.Connect(client.WithToken(made.Secret))
-}
-
 func startLinked(t *testing.T, database string) *linked {
 	t.Helper()
 	s := &linked{service: start(t, database, time.Millisecond, true)}

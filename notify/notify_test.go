@@ -257,6 +257,23 @@ func (s *service) events(t *testing.T, runID string) (types []string) {
 	return types
 }
 
+// as returns a client with a new token.
+func (s *service) as(t *testing.T, body api.CreateTokenBody) (tokenID string, c *client.Client) {
+	t.Helper()
+	made, _, err := s.Keyring.Create(t.Context(), &body, "user:test", "")
+	require.NoError(t, err)
+	return made.Token.TokenID, s.Connect(client.WithToken(made.Secret))
+}
+
+// refused requires a refusal with this code.
+func refused(t *testing.T, err error, code api.Code) *client.Error {
+	t.Helper()
+	var problem *client.Error
+	require.ErrorAs(t, err, &problem)
+	require.Equal(t, code, problem.Code)
+	return problem
+}
+
 // eventually waits for something: a minute without it is a hang.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -327,9 +344,7 @@ func TestOnlyThoseWhoMayDecideAreTold(t *testing.T) {
 		s := start(t, database, time.Second, true)
 		as := func(name string, body api.CreateTokenBody) (tokenID string, c *client.Client) {
 			body.Name = name
-			made, _, err := s.Keyring.Create(t.Context(), &body, "user:test", "")
-			require.NoError(t, err)
-			return made.Token.TokenID, s.Connect(client.WithToken(made.Secret))
+			return s.as(t, body)
 		}
 		_, maker := as("maker", api.CreateTokenBody{Role: api.RoleAgent})
 		_, admin := as("root", api.CreateTokenBody{Role: api.RoleAdmin})
@@ -417,12 +432,8 @@ func TestAChannelThatFails(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
-		made := func(name string) *client.Client {
-			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: api.RoleAdmin}, "user:test", "")
-			require.NoError(t, err)
-			return s.Connect(client.WithToken(token.Secret))
-		}
-		ada, ben := made("ada"), made("ben")
+		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleAdmin})
+		_, ben := s.as(t, api.CreateTokenBody{Name: "ben", Role: api.RoleAdmin})
 		s.verified(t, ada, "ops", "ada", s.http)
 		s.verified(t, ben, "mail", "ben@example.com", s.mail)
 		s.http.set(func(i *inbox) { i.status = http.StatusGone })

@@ -198,12 +198,8 @@ func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
 func TestAPushServiceThatFails(t *testing.T) {
 	t.Parallel()
 	s := withBrowsers(t, inprocess.Memory, loopback, true)
-	made := func(name string) *client.Client {
-		token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: api.RoleAdmin}, "user:test", "")
-		require.NoError(t, err)
-		return s.Connect(client.WithToken(token.Secret))
-	}
-	ada, ben := made("ada"), made("ben")
+	_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleAdmin})
+	_, ben := s.as(t, api.CreateTokenBody{Name: "ben", Role: api.RoleAdmin})
 	hanging, phone := s.subscribed(t, ada), s.subscribed(t, ada)
 	hanging.Hangs(true)
 	failing := s.subscribed(t, ben)
@@ -225,12 +221,8 @@ func TestABrowserIsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withBrowsers(t, database, loopback, true)
-		made := func(name string) *client.Client {
-			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: api.RoleOperator}, "user:test", "")
-			require.NoError(t, err)
-			return s.Connect(client.WithToken(token.Secret))
-		}
-		ada, ben := made("ada"), made("ben")
+		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})
+		_, ben := s.as(t, api.CreateTokenBody{Name: "ben", Role: api.RoleOperator})
 		shared := s.subscribed(t, ada)
 		added, err := ben.SubscribePush(t.Context(), shared.Subscription())
 		require.NoError(t, err)

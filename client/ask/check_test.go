@@ -30,15 +30,10 @@ func TestARefusedDecisionStaysUnread(t *testing.T) {
 	held, err := asker.RaiseHeld(t.Context(), ask.Call{SessionID: "s", Key: "k", Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"make"}`)}})
 	require.NoError(t, err)
 	defer held.Release()
-	run, err := people.GetRun(t.Context(), held.RunID)
-	require.NoError(t, err)
-	_, err = people.ResolveRunApprovals(t.Context(), held.RunID, client.ResolveApprovalsParams{
-		Resolutions: []api.ApprovalResolution{{RequestID: run.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}},
-	})
-	require.NoError(t, err)
+	allow(t, people, held.RunID)
 	_, err = held.Await(t.Context())
 	require.ErrorIs(t, err, expired)
-	run, err = people.GetRun(t.Context(), held.RunID)
+	run, err := people.GetRun(t.Context(), held.RunID)
 	require.NoError(t, err)
 	require.Equal(t, api.StatusRunning, run.Status)
 	refuses = false

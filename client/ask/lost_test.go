@@ -60,6 +60,17 @@ func (l *lossy) asker(t *testing.T, service *inprocess.Service) *ask.Asker {
 	return &ask.Asker{Client: c, AgentID: "coder", WithGrants: true}
 }
 
+// allow allows the approval that a run waits for.
+func allow(t *testing.T, people *client.Client, runID string) {
+	t.Helper()
+	run, err := people.GetRun(t.Context(), runID)
+	require.NoError(t, err)
+	_, err = people.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
+		Resolutions: []api.ApprovalResolution{{RequestID: run.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}},
+	})
+	require.NoError(t, err)
+}
+
 // An allowed call has its grant, and an answered question what the service signed, even if every
 // reply to one of the calls that read them is lost for a while.
 func TestADecisionOutlastsLostReplies(t *testing.T) {
@@ -77,12 +88,7 @@ func TestADecisionOutlastsLostReplies(t *testing.T) {
 			held, err := asker.RaiseHeld(t.Context(), ask.Call{Approval: &api.ApprovalRequest{ToolName: "Bash", Input: input}})
 			require.NoError(t, err)
 			defer held.Release()
-			run, err := people.GetRun(t.Context(), held.RunID)
-			require.NoError(t, err)
-			_, err = people.ResolveRunApprovals(t.Context(), held.RunID, client.ResolveApprovalsParams{
-				Resolutions: []api.ApprovalResolution{{RequestID: run.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}},
-			})
-			require.NoError(t, err)
+			allow(t, people, held.RunID)
 			network.lose(3)
 			answer, err := held.Await(t.Context())
 			require.NoError(t, err)
@@ -96,7 +102,7 @@ func TestADecisionOutlastsLostReplies(t *testing.T) {
 			held, err = asker.RaiseHeld(t.Context(), ask.Call{Question: &api.UserQuestionRequest{Questions: []api.UserQuestion{{ID: "way", Question: "Which way?"}}}})
 			require.NoError(t, err)
 			defer held.Release()
-			run, err = people.GetRun(t.Context(), held.RunID)
+			run, err := people.GetRun(t.Context(), held.RunID)
 			require.NoError(t, err)
 			_, err = people.AnswerRunQuestion(t.Context(), held.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
 				RequestID: run.PendingQuestions[0].ID, Answers: []api.UserQuestionAnswer{{QuestionID: "way", FreeformAnswer: "left"}},
