@@ -72,14 +72,15 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestDialectsAreDocumented holds that every dialect that serve can have has a page of its own, which says where it
-// differs, and its place on the page about all faces.
+// TestDialectsAreDocumented holds that every dialect that serve can have has a page of its own, its place on the page
+// about all faces, and a section of the page that says where holdpoint differs.
 func TestDialectsAreDocumented(t *testing.T) {
 	t.Parallel()
-	faces := document(t, "docs/faces.md")
+	faces, divergences := document(t, "docs/faces.md"), document(t, "docs/divergences.md")
 	for _, name := range dialects.Names() {
-		require.Contains(t, document(t, "docs/"+name+".md"), "## Where it differs\n")
+		require.NotEmpty(t, document(t, "docs/"+name+".md"))
 		require.Regexp(t, `(?m)^\| \[`+name+`\]\(`+name+`\.md\) \|.*curl `, faces)
+		require.Contains(t, divergences, "## Dialect: "+name+"\n")
 	}
 }
 
