@@ -45,7 +45,7 @@ func appriseServer(t *testing.T) string {
 	return server.URL
 }
 
-// The recipe of docs/notifications.md: the address of a person is the URL of a service that Apprise knows.
+// The recipe of docs/http-messages.md: the address of a person is the URL of a service that Apprise knows.
 func TestAppriseSendsOn(t *testing.T) {
 	t.Parallel()
 	came := &inbox{done: make(chan struct{})}

@@ -55,6 +55,10 @@ var functions = template.FuncMap{
 	},
 	// path escapes a text as one path segment.
 	"path": url.PathEscape,
+	// code writes a text as a block of code in Markdown, where agents' names mention nobody and link nowhere.
+	"code": func(text string) string {
+		return "```\n" + strings.ReplaceAll(strings.TrimSpace(text), "`", "'") + "\n```"
+	},
 }
 
 func parsed(name, text string) (*template.Template, error) {

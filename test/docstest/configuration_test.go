@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ import (
 // of theirs, with files at the paths that they name.
 func TestConfigurationsAreRead(t *testing.T) {
 	t.Parallel()
-	secretFile := regexp.MustCompile(`(?:password_file: |(?:token|hook): )([a-z-]+)\}?\n?`)
+	secretFile := regexp.MustCompile(`(?:password_file: |(?:token|hook|key): )([a-z-]+)\}?\n?`)
 	read, settings := 0, ""
 	directory := t.TempDir()
 	file := filepath.Join(directory, "file")
@@ -39,13 +40,13 @@ func TestConfigurationsAreRead(t *testing.T) {
 			code := cli.Run(t.Context(), []string{"config", "print", "--config", file}, nothing, strings.NewReader(""), &stdout, &stderr)
 			require.Zero(t, code, "%v: %s", b, &stderr)
 			require.Contains(t, stdout.String(), "90d")
-		case b.page == "docs/notifications.md" && b.language == "yaml":
+		case b.language == "yaml" && slices.Contains([]string{"docs/notifications.md", "docs/email.md", "docs/http-messages.md"}, b.page):
 			read++
 			for _, match := range secretFile.FindAllStringSubmatch(text, -1) {
 				require.NoError(t, os.WriteFile(filepath.Join(directory, match[1]), []byte("https://chat.example/hook"), 0o600))
 			}
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-			if !strings.HasPrefix(text, "channels:") {
+			if !strings.HasPrefix(strings.TrimSpace(text), "channels:") {
 				settings += text // it may name what stands in another block
 				continue
 			}
