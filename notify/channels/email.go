@@ -41,7 +41,7 @@ type email struct {
 
 func (c *channel) email(folder string) (*email, error) {
 	if c.hasHTTP() {
-		return nil, errors.New("url, method, headers, body and secret_files are of http channels")
+		return nil, errors.New("url, method, headers, body, settled_body and secret_files are of http channels")
 	}
 	at, err := url.Parse(c.SMTP)
 	if err != nil || at.Scheme != "smtp" && at.Scheme != "smtps" || at.Hostname() == "" || at.User != nil {

@@ -59,6 +59,8 @@ type channel struct {
 	Headers     map[string]string `yaml:"headers"`
 	Body        string            `yaml:"body"`
 	SecretFiles map[string]string `yaml:"secret_files"`
+	// SettledBody is sent when the request is settled; empty to send nothing then.
+	SettledBody string `yaml:"settled_body"`
 }
 
 // Values of content.
@@ -153,7 +155,7 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 	case api.ChannelEmail:
 		return c.email(folder)
 	case api.ChannelHTTP:
-		return c.http(folder, client)
+		return c.httpOrSettling(folder, client)
 	case api.ChannelPush:
 		return c.push()
 	case api.ChannelSlack:
@@ -172,7 +174,7 @@ func (c *channel) hasEmail() bool {
 }
 
 func (c *channel) hasHTTP() bool {
-	return c.URL != "" || c.Body != "" || c.Method != "" || c.Headers != nil || c.SecretFiles != nil
+	return c.URL != "" || c.Body != "" || c.Method != "" || c.Headers != nil || c.SecretFiles != nil || c.SettledBody != ""
 }
 
 // secret reads a file without its final line break.

@@ -20,6 +20,8 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
+var errUnfilled = fmt.Errorf("%w: the templates of the channel cannot be filled in", notify.ErrPermanent)
+
 // maxTemplated limits the output of a template.
 const maxTemplated = 64 << 10
 
@@ -95,17 +97,19 @@ func (c *channel) http(folder string, client *egress.Client) (*httpChannel, erro
 	}
 	for name, text := range c.Headers {
 		if http.CanonicalHeaderKey(name) == idempotencyKey {
-			return nil, errors.New("headers: the service sets Idempotency-Key; a template has its value as {{.ID}}")
+			return nil, errors.New("headers: the service sets Idempotency-Key; a template has the id of the message as {{.ID}}")
 		}
 		if made.headers[http.CanonicalHeaderKey(name)], err = parsed("headers."+name, text); err != nil {
 			return nil, err
 		}
 	}
-	// Report template errors at start-up.
-	if _, _, _, err := made.request("address", &notify.Message{}); err != nil {
-		return nil, err
-	}
-	return made, nil
+	return made, made.check(made.body)
+}
+
+// check reports template errors at start-up.
+func (c *httpChannel) check(body *template.Template) error {
+	_, _, _, err := c.request("address", body, &notify.Message{})
+	return err
 }
 
 // Kind implements notify.Channel.
@@ -127,10 +131,15 @@ func (c *httpChannel) CheckAddress(address string) error {
 
 // Send implements notify.Channel. Retries have the same Idempotency-Key.
 func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Message) error {
-	to, header, body, err := c.request(address, m)
+	to, header, body, err := c.request(address, c.body, m)
 	if err != nil {
-		return fmt.Errorf("%w: the templates of the channel cannot be filled in", notify.ErrPermanent)
+		return errUnfilled
 	}
+	return c.call(ctx, to, header, body)
+}
+
+// call sends a request. Its errors are those of Send.
+func (c *httpChannel) call(ctx context.Context, to string, header http.Header, body []byte) error {
 	answer, err := c.client.Send(ctx, c.method, to, header, body)
 	switch {
 	case err != nil && ctx.Err() == nil && errors.Is(err, egress.ErrRefused), err != nil && errors.Is(err, egress.ErrPlain):
@@ -170,7 +179,7 @@ func refuses(body []byte) bool {
 	return false
 }
 
-func (c *httpChannel) request(address string, m *notify.Message) (to string, header http.Header, body []byte, err error) {
+func (c *httpChannel) request(address string, template *template.Template, m *notify.Message) (to string, header http.Header, body []byte, err error) {
 	given := values{
 		ID: idOf(m.ID), Kind: m.Kind, Subject: m.Subject, Text: m.Text, Link: m.Link, Code: m.Code, Tool: m.Tool, Agent: m.Agent,
 		Deadline: m.Deadline, Digest: m.Digest, Address: address, Secret: c.secrets,
@@ -192,7 +201,7 @@ func (c *httpChannel) request(address string, m *notify.Message) (to string, hea
 	if err != nil || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Host == "" {
 		return "", nil, nil, errors.New("url must be an http or https URL")
 	}
-	body, err = fill(c.body, &given)
+	body, err = fill(template, &given)
 	return string(where), header, body, err
 }
 

@@ -2,6 +2,7 @@ package channels
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -24,7 +26,7 @@ func TestTheIDOfAMessage(t *testing.T) {
 	made, err := given.http("", nil)
 	require.NoError(t, err)
 	for _, link := range []string{"https://holdpoint.example/l/1", "https://holdpoint.example/l/2"} {
-		to, header, body, err := made.request("ada", &notify.Message{ID: "notify:ops:1", Link: link})
+		to, header, body, err := made.request("ada", made.body, &notify.Message{ID: "notify:ops:1", Link: link})
 		require.NoError(t, err)
 		id := header.Get("Idempotency-Key")
 		require.Regexp(t, "^[0-9a-f]{32}$", id)
@@ -33,7 +35,51 @@ func TestTheIDOfAMessage(t *testing.T) {
 	}
 	given.Headers = map[string]string{"idempotency-key": "{{.Link}}"}
 	_, err = given.http("", nil)
-	require.EqualError(t, err, "headers: the service sets Idempotency-Key; a template has its value as {{.ID}}")
+	require.EqualError(t, err, "headers: the service sets Idempotency-Key; a template has the id of the message as {{.ID}}")
+}
+
+// A receiver is told the outcome by the id of the message, in a request that it cannot take for a repetition of it.
+func TestAReceiverIsToldTheOutcome(t *testing.T) {
+	t.Parallel()
+	type request struct{ path, key, body string }
+	requests := make(chan request, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		requests <- request{r.URL.Path, r.Header.Get(idempotencyKey), string(body)}
+	}))
+	t.Cleanup(server.Close)
+	client := egress.New(egress.Options{Guard: toLoopback})
+	t.Cleanup(client.Close)
+	given := &channel{Kind: api.ChannelHTTP, URL: server.URL + "/{{path .Address}}", Body: "{{.ID}} {{.Kind}}", SettledBody: "{{.ID}} {{.Kind}} {{.Text}}", Links: api.LinkNone}
+	made, err := given.make("", client)
+	require.NoError(t, err)
+	require.NoError(t, made.Send(t.Context(), "ada", &notify.Message{ID: "m", Kind: "approval"}))
+	first := <-requests
+	require.Equal(t, request{"/ada", idOf("m"), idOf("m") + " approval"}, first)
+
+	settles, is := made.(notify.Withdrawer)
+	require.True(t, is)
+	sent := &notify.SentMessage{MessageID: "m"}
+	settled := &notify.Message{ID: "request", Kind: notify.KindSettled, Body: "Approval of x: denied", Text: "Approval of x: denied https://holdpoint.example", Link: "https://holdpoint.example"}
+	require.NoError(t, settles.Withdraw(t.Context(), "ada", sent, settled))
+	outcome := <-requests
+	require.Equal(t, request{"/ada", outcome.key, idOf("m") + " settled Approval of x: denied"}, outcome, "the channel has no links")
+	require.NoError(t, settles.Withdraw(t.Context(), "ada", sent, nil))
+	replaced := <-requests
+	require.Equal(t, idOf("m")+" settled A newer message follows.\n", replaced.body)
+	require.Len(t, map[string]bool{first.key: true, outcome.key: true, replaced.key: true}, 3)
+	require.NoError(t, settles.Withdraw(t.Context(), "", sent, settled), "the person has removed the address")
+	require.Empty(t, requests)
+
+	given.SettledBody = ""
+	made, err = given.make("", client)
+	require.NoError(t, err)
+	_, is = made.(notify.Withdrawer)
+	require.False(t, is)
+	given.SettledBody = "{{.Nothing}}"
+	_, err = given.make("", client)
+	require.Error(t, err)
 }
 
 // A receiver that answers with success counts as reached only if its answer does not say the contrary. It costs little,

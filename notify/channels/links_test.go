@@ -43,7 +43,7 @@ func TestTheCodeInATemplate(t *testing.T) {
 	t.Parallel()
 	made, err := (&channel{Kind: "http", URL: "https://example.com", Body: "{{.Link}} {{.Code}}"}).http("", nil)
 	require.NoError(t, err)
-	_, _, body, err := made.request("ada", &notify.Message{Link: "L", Code: "1234"})
+	_, _, body, err := made.request("ada", made.body, &notify.Message{Link: "L", Code: "1234"})
 	require.NoError(t, err)
 	require.Equal(t, "L 1234", string(body))
 }

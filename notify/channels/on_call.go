@@ -97,7 +97,7 @@ func (s *source) ask(ctx context.Context) (people []string, untilMs int64, err e
 	// The answer serves other callers too, so this caller's end does not end the question.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer cancel()
-	to, header, _, err := s.request.request("", &notify.Message{})
+	to, header, _, err := s.request.request("", s.request.body, &notify.Message{})
 	if err != nil {
 		return nil, 0, errors.New("the templates of the source cannot be filled in")
 	}

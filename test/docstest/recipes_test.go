@@ -36,6 +36,7 @@ func TestRecipesOfReceivers(t *testing.T) {
 	const link = "https://holdpoint.example/l/hplink_1"
 	const quoted = "Approval needed: \"a\"\n```@channel [Allow](https://elsewhere.example)\n\n" + link + "\n"
 	const shown = "```\nApproval needed: \"a\"\n'''@channel [Allow](https://elsewhere.example)\n\n" + link + "\n```\n" + link
+	id := ""
 	checks := map[string]func(t *testing.T, r *received){
 		"ops": func(t *testing.T, r *received) {
 			t.Helper()
@@ -84,7 +85,18 @@ func TestRecipesOfReceivers(t *testing.T) {
 			r.require(t, map[string]any{"urls": "ada", "title": `Approval needed: "a"`, "body": quoted})
 		},
 	}
-	var tried []string
+	outcomes := map[string]func(t *testing.T, r *received){
+		"ops": func(t *testing.T, r *received) {
+			t.Helper()
+			require.Equal(t, id, r.header.Get("X-Sequence-Id"), "it takes the place of the message")
+			require.Equal(t, "allowed by user:ada", r.body)
+		},
+		"pagerduty": func(t *testing.T, r *received) {
+			t.Helper()
+			r.require(t, map[string]any{"routing_key": "the-secret", "event_action": "resolve", "dedup_key": id})
+		},
+	}
+	var tried, settled []string
 	for _, b := range blocksOf(t) {
 		if b.page != "docs/http-messages.md" || b.language != "yaml" {
 			continue
@@ -101,16 +113,24 @@ func TestRecipesOfReceivers(t *testing.T) {
 			require.NoError(t, channel.Send(t.Context(), "ada", &notify.Message{ID: "m", Kind: "approval", Subject: `Approval needed: "a"`, Text: quoted, Link: link}), "%v", b)
 			check := checks[name]
 			require.NotNil(t, check, "%v: no test knows what %s takes", b, name)
-			check(t, <-requests)
+			message := <-requests
+			id = message.header.Get("Idempotency-Key")
+			check(t, message)
 			require.NoError(t, channel.Send(t.Context(), "ada", &notify.Message{ID: "m", Kind: "code", Subject: "s", Text: "Code: 123456"}), "%v", b)
 			without := <-requests
 			require.Contains(t, without.body, "Code: 123456")
+			if settles, is := channel.(notify.Withdrawer); is {
+				settled = append(settled, name)
+				require.NoError(t, settles.Withdraw(t.Context(), "ada", &notify.SentMessage{MessageID: "m"}, &notify.Message{Kind: notify.KindSettled, Text: "allowed by user:ada"}))
+				outcomes[name](t, <-requests)
+			}
 			if strings.HasPrefix(without.body, "{") {
 				require.True(t, json.Valid([]byte(without.body)), "%v: a message without a link: %s", b, without.body)
 			}
 		}
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(checks)), tried)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(outcomes)), settled)
 }
 
 // recipe loads a file of channels with the receiver at url in place of the real one.
