@@ -63,10 +63,16 @@ func (f *flows) decision(t *testing.T, run *client.CreatedRun) *api.Resolution {
 // TestInbox decides in the page, one flow after the other.
 func TestInbox(t *testing.T) {
 	t.Parallel()
-	start(t).all(t)
+	start(t).deciding(t)
 }
 
-// TestInboxOnAPhone is TestInbox in a small, dark window.
+// TestInboxPages looks at the other pages, and at all of them together, one flow after the other.
+func TestInboxPages(t *testing.T) {
+	t.Parallel()
+	start(t).pagesAndAll(t)
+}
+
+// TestInboxOnAPhone is TestInbox in a small, dark window, and TestInboxPagesOnAPhone is TestInboxPages.
 func TestInboxOnAPhone(t *testing.T) {
 	if !storetest.Thorough {
 		return // with the suites under "faults"
@@ -74,14 +80,34 @@ func TestInboxOnAPhone(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	f.phone = true
-	f.all(t)
+	f.deciding(t)
 }
 
-func (f *flows) all(t *testing.T) {
-	for _, flow := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+func TestInboxPagesOnAPhone(t *testing.T) {
+	if !storetest.Thorough {
+		return // with the suites under "faults"
+	}
+	t.Parallel()
+	f := start(t)
+	f.phone = true
+	f.pagesAndAll(t)
+}
+
+type flow struct {
+	name string
+	run  func(*testing.T)
+}
+
+func inTurn(t *testing.T, all []flow) {
+	t.Helper()
+	for _, one := range all {
+		t.Run(one.name, one.run)
+	}
+}
+
+func (f *flows) deciding(t *testing.T) {
+	t.Helper()
+	inTurn(t, []flow{
 		{"Empty", f.empty},
 		{"Clear", f.clear},
 		{"Allow", f.allow},
@@ -114,6 +140,13 @@ func (f *flows) all(t *testing.T) {
 		{"Link", f.link},
 		{"Tabs", f.tabs},
 		{"Restart", f.restart},
+		{"Typing", f.typing},
+	})
+}
+
+func (f *flows) pagesAndAll(t *testing.T) {
+	t.Helper()
+	inTurn(t, []flow{
 		{"Pages", f.pages},
 		{"History", f.history},
 		{"LiveHistory", f.liveHistory},
@@ -131,7 +164,6 @@ func (f *flows) all(t *testing.T) {
 		{"Addresses", f.addresses},
 		{"Issuer", f.issuer},
 		{"Folds", f.folds},
-		{"Typing", f.typing},
 		{"Layout", f.layout},
 		{"Sizes", f.sizes},
 		{"Torn", f.torn},
@@ -139,9 +171,7 @@ func (f *flows) all(t *testing.T) {
 		{"Axe", f.axe},
 		{"Many", f.many},
 		{"Measures", f.measures},
-	} {
-		t.Run(flow.name, flow.run)
-	}
+	})
 }
 
 func (f *flows) open(t *testing.T, address string) *page {
