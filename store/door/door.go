@@ -107,6 +107,9 @@ type Door struct {
 	// newest state of each session that callers were told about.
 	versioned    Versioned
 	acknowledged *lru.Cache[string, acknowledged]
+	// lostChecks counts the checks for lost commits, of which the newest goes on. lostSince is when the first one began that
+	// has not ended, in nanoseconds since the epoch, or 0.
+	lostChecks, lostSince atomic.Int64
 	// retains is the shortest known retention period in nanoseconds, or 0.
 	retains atomic.Int64
 }

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/holdpoint/holdpoint/runs"
 )
 
 // Versioned is an Engine whose database may lose commits, for example if a standby takes over
@@ -36,9 +34,9 @@ const (
 	// missingFor is the maximum age of a commit for its missing session to count as lost. Retention
 	// deletes sessions too, but later. See also [Door.Retains].
 	missingFor = time.Minute
-	// The check for lost sessions is retried, because the first connections to a new server may
-	// fail.
-	lostTries, lostTimeout, lostPause = 5, 5 * time.Second, time.Second
+	// The check for lost sessions is retried until the database answers, because connections to a new server may
+	// fail. After lostTries the log says that the outcome is not known.
+	lostTries, lostTimeout, lostPause, longestLostPause = 5, 5 * time.Second, time.Second, 30 * time.Second
 )
 
 // acknowledged is the newest state of a session that callers were told about.
@@ -100,24 +98,27 @@ func (d *Door) lookForLost() {
 			expected[sessionID] = newest
 		}
 	}
-	begun := time.Now()
-	d.lanes.Go(func() { d.findLost(expected, begun) })
+	check := d.lostChecks.Add(1)
+	// A check that has not ended leaves its sessions to this one, and they have been missing since then.
+	d.lostSince.CompareAndSwap(0, time.Now().UnixNano())
+	begun := time.Unix(0, d.lostSince.Load())
+	d.lanes.Go(func() { d.findLost(expected, begun, check) })
 }
 
-func (d *Door) findLost(expected map[string]acknowledged, begun time.Time) {
+func (d *Door) findLost(expected map[string]acknowledged, begun time.Time, check int64) {
 	sessionIDs := slices.Sorted(maps.Keys(expected))
 	eventIDs := make([]int64, len(sessionIDs))
 	for i, sessionID := range sessionIDs {
 		eventIDs[i] = expected[sessionID].LastEventID
 	}
-	histories, err := d.histories(sessionIDs, eventIDs)
-	if err != nil {
-		d.options.Logger.Error("whether the database has lost what was acknowledged is not known: its sessions could not be read", slog.Any("error", err))
+	histories, there := d.histories(sessionIDs, eventIDs, check)
+	if !there {
 		return
 	}
+	d.lostSince.Store(0)
 	within := missingFor
 	if horizon := time.Duration(d.retains.Load()); horizon != 0 {
-		within = min(within, horizon)
+		within = min(within, horizon-time.Since(begun))
 	}
 	var lost []string
 	for _, sessionID := range sessionIDs {
@@ -139,8 +140,9 @@ func (d *Door) findLost(expected map[string]acknowledged, begun time.Time) {
 	}
 }
 
-// histories retries a few times until the database answers or the Door is closed.
-func (d *Door) histories(sessionIDs []string, eventIDs []int64) (found map[string]History, err error) {
+// histories retries until the database answers. It returns false if the Door is closed, or if the incarnation has
+// changed again: then another check looks for the same sessions.
+func (d *Door) histories(sessionIDs []string, eventIDs []int64, check int64) (found map[string]History, there bool) {
 	open, closed := context.WithCancel(context.Background())
 	defer closed()
 	go func() {
@@ -150,18 +152,27 @@ func (d *Door) histories(sessionIDs []string, eventIDs []int64) (found map[strin
 		case <-open.Done():
 		}
 	}()
-	for range lostTries {
+	pause := lostPause
+	for tries := 1; ; tries++ {
 		ctx, cancel := context.WithTimeout(open, lostTimeout)
-		found, err = d.versioned.Histories(ctx, sessionIDs, eventIDs)
+		found, err := d.versioned.Histories(ctx, sessionIDs, eventIDs)
 		cancel()
-		if err == nil {
-			return found, nil
+		switch {
+		case err == nil && tries > lostTries:
+			d.options.Logger.Warn("the sessions can be read again, in which acknowledged commits may be lost")
+			return found, true
+		case err == nil:
+			return found, true
+		case d.lostChecks.Load() != check:
+			return nil, false
+		case tries == lostTries, open.Err() != nil:
+			d.options.Logger.Error("whether acknowledged commits are lost is not known: the sessions cannot be read", slog.Any("error", err))
 		}
 		select {
-		case <-time.After(lostPause):
+		case <-time.After(pause):
+			pause = min(2*pause, longestLostPause)
 		case <-open.Done():
-			return nil, runs.ErrClosed
+			return nil, false
 		}
 	}
-	return nil, err
 }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +103,44 @@ func TestACleanRestartLosesNothing(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, seen.lost)
 		require.NotContains(t, log.String(), "lost what was acknowledged")
+	})
+}
+
+// A server that takes over cannot be read for long: what it has lost is told once it can. A check ends when the server is
+// another one again, which is checked for the same sessions.
+func TestWhatIsLostIsToldLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
+		m.incarnation.Store(1)
+		c := loading(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		defer c.Close()
+		require.NoError(t, (<-do(t.Context(), c, create("gone", "run-of-gone"))).err)
+		m.mu.Lock()
+		delete(m.states, "gone")
+		m.mu.Unlock()
+		var tries atomic.Int64
+		var reads atomic.Bool
+		m.onVersions = func(context.Context) error {
+			if tries.Add(1); !reads.Load() {
+				return errors.New("the server starts")
+			}
+			return nil
+		}
+		for incarnation := range int64(2) {
+			m.incarnation.Store(2 + incarnation)
+			require.NoError(t, (<-do(t.Context(), c, create("next", "run-"+strconv.FormatInt(incarnation, 10)))).err)
+			time.Sleep(10 * time.Minute)
+		}
+		synctest.Wait()
+		require.Empty(t, seen.lost)
+		require.Equal(t, 2, strings.Count(log.String(), "is not known"), "once for each server: %s", log)
+		reads.Store(true)
+		tries.Store(0)
+		require.Equal(t, 1, <-seen.lost)
+		synctest.Wait()
+		require.EqualValues(t, 1, tries.Load(), "the first check has ended")
+		require.Contains(t, log.String(), `"sessions":1,"session_ids":["gone"]`)
 	})
 }
 

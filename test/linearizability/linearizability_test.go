@@ -81,7 +81,7 @@ func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 		checking := time.Now()
 		requireLinearizable(t, histories)
 		if lives == 0 { // rows after the old copy are lost in a swap
-			require.NotContains(t, s.logs(), "has lost what was acknowledged", "Postgres was killed and restarted, and had flushed everything")
+			require.NotContains(t, s.logs(), "the database has lost what was acknowledged", "Postgres was killed and restarted, and had flushed everything")
 		}
 		t.Logf("after %s, with the checker at work for %s: %s",
 			time.Since(began).Round(time.Second), time.Since(checking).Round(time.Millisecond), total)
