@@ -122,6 +122,9 @@ func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 	require.Greater(t, changed.Load(), int64(count/50))
 }
 
+// httpClient keeps a connection for each caller at once. The default one would make most of them anew.
+var httpClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callersAtOnce}}
+
 func send(url string, by *caller, c call) (status int, text string, err error) {
 	request, err := http.NewRequest(c.method, url+c.path, strings.NewReader(c.body))
 	if err != nil {
@@ -137,7 +140,7 @@ func send(url string, by *caller, c call) (status int, text string, err error) {
 	if c.actor != "" {
 		request.Header.Set("X-Actor", c.actor)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
