@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // maxRequesters limits the requesters that a session stores. Beyond it every principal counts as one,
@@ -20,10 +21,13 @@ const everybody = "*"
 type requesters string
 
 // requesterName normalizes a name, so that a principal and a gateway's name for the same person are
-// equal. A name that is not a principal is treated as a user.
+// equal. A name that is not a principal in any spelling is treated as a user.
 func requesterName(name string) string {
 	if auth.ValidPrincipal(name) {
 		return name
+	}
+	if principal := rules.Folded(name); auth.ValidPrincipal(principal) {
+		return principal
 	}
 	return "user:" + strings.ReplaceAll(name, "\n", " ")
 }
@@ -32,9 +36,11 @@ func (r requesters) lists(name string) bool {
 	return strings.Contains("\n"+string(r)+"\n", "\n"+name+"\n")
 }
 
-// has reports whether a name belongs to a requester.
+// has reports whether a name belongs to a requester, however either is spelled: one person may have the
+// tokens of both "user:ada" and "user:Ada".
 func (r requesters) has(name string) bool {
-	return name != "" && (r.lists(everybody) || r.lists(requesterName(name)))
+	all := requesters(rules.Folded(string(r)))
+	return name != "" && (all.lists(everybody) || all.lists(rules.Folded(requesterName(name))))
 }
 
 // with returns the list extended by the names.

@@ -16,7 +16,7 @@ var actionNames = nameSet("action operation op mode method verb permission permi
 // plainPlace reports whether a path names the same place for every program: no URL, no variable, and
 // no blank at an end.
 func plainPlace(path string) bool {
-	return strings.TrimSpace(path) == path && !strings.ContainsAny(path, "$%`") && !strings.Contains(path, "://") && !strings.HasPrefix(folded(path), "file:")
+	return strings.TrimSpace(path) == path && !strings.ContainsAny(path, "$%`") && !strings.Contains(path, "://") && !strings.HasPrefix(Folded(path), "file:")
 }
 
 // leastFolders is the number of segments that an absolute folder needs: a rule about /home or /etc

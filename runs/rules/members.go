@@ -70,15 +70,15 @@ func (c *Call) holdsPlace(member string) bool {
 	value := c.members[member]
 	holds := !c.Budget.read(string(value)) || slices.ContainsFunc(leaves(value, nil), func(text string) bool {
 		text = strings.TrimSpace(text)
-		return absolute(cleaned(text)) || climbs(text) || strings.HasPrefix(folded(text), "file:")
+		return absolute(cleaned(text)) || climbs(text) || strings.HasPrefix(Folded(text), "file:")
 	})
 	c.places[member] = holds
 	return holds
 }
 
-// folded normalizes a text for deny and ask rules: no differences of case, Unicode form, or
-// invisible characters.
-func folded(text string) string {
+// Folded normalizes a text for what must not be got around by its spelling, such as deny and ask rules:
+// no differences of case, Unicode form, or invisible characters.
+func Folded(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || r == 0 }) {
 		text = strings.Map(func(r rune) rune {
 			if r == 0 || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
@@ -93,7 +93,7 @@ func folded(text string) string {
 var withoutJoints = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 
 // foldedName normalizes the spelling of a member's name.
-func foldedName(name string) string { return withoutJoints.Replace(folded(name)) }
+func foldedName(name string) string { return withoutJoints.Replace(Folded(name)) }
 
 // meaningOf returns the meaning of a member of a tool's input.
 func meaningOf(tool, member string) meaning {

@@ -16,7 +16,7 @@ const maxUnescaped = 3
 // climbs reports whether a path, or a list of paths, has a ".." segment, encoded or not.
 func climbs(text string) bool {
 	for range maxUnescaped {
-		for segment := range strings.FieldsFuncSeq(folded(text), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
+		for segment := range strings.FieldsFuncSeq(Folded(text), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
 			if strings.Trim(segment, " \t\r\n\x00") == ".." || shellcmd.Climbs(segment) {
 				return true
 			}
@@ -54,7 +54,7 @@ func absolute(text string) bool {
 func placeForms(text string, folders []string) []string {
 	var forms []string
 	add := func(form string) {
-		if form = folded(form); !slices.Contains(forms, form) {
+		if form = Folded(form); !slices.Contains(forms, form) {
 			forms = append(forms, form)
 		}
 	}
@@ -84,7 +84,7 @@ func placeForms(text string, folders []string) []string {
 	place(text)
 	for plain := range unescaped(text) {
 		place(plain)
-		if local, is := strings.CutPrefix(folded(plain), "file:"); is {
+		if local, is := strings.CutPrefix(Folded(plain), "file:"); is {
 			if hosted, is := strings.CutPrefix(local, "//"); is {
 				_, local, _ = strings.Cut(hosted, "/")
 			}
@@ -145,7 +145,7 @@ func withoutTails(text string) string {
 // placeGlobs returns the globs that a path glob of a deny or ask rule stands for. Those in
 // relative apply to absolute paths only.
 func placeGlobs(glob string) (globs, relative []string) {
-	glob = folded(glob)
+	glob = Folded(glob)
 	short := cleaned(glob)
 	globs = []string{glob}
 	if short != glob {
@@ -169,7 +169,7 @@ func spelledPlace(text string) []bool {
 		case inHost && r == '/':
 			inHost = false
 		}
-		plain := folded(string(r))
+		plain := Folded(string(r))
 		if r < ' ' || r == 0x7f || plain == "" || inHost && strings.ContainsAny(plain, "/?#@\\%\u2044\u2215") {
 			spelled[at] = true
 		}

@@ -23,7 +23,7 @@ type refusingTexts struct {
 }
 
 func (t *refusingTexts) add(text string) {
-	if text = folded(text); !t.seen[text] {
+	if text = Folded(text); !t.seen[text] {
 		t.seen[text] = true
 		t.texts = append(t.texts, text)
 		t.unknown = t.unknown || shellcmd.HasUnknown(text)
@@ -63,7 +63,7 @@ func (g *refusingGlobs) of(tool, name, glob string) {
 			forms = append(forms, bare, shellcmd.PlainGlob(bare))
 		}
 		for _, form := range forms {
-			form = folded(form)
+			form = Folded(form)
 			for _, form := range []string{starred(form), starred(strings.ReplaceAll(form, " **/", " "))} {
 				if form != "" && !slices.Contains(g.globs, form) || len(g.globs) == 0 {
 					g.globs = append(g.globs, form)
@@ -219,7 +219,7 @@ func (t *refusingTexts) parts(texts []string, all bool) {
 	t.unread = t.unread || !all
 	seen := make(map[string]bool, len(texts))
 	for _, text := range texts {
-		if text = folded(text); !seen[text] {
+		if text = Folded(text); !seen[text] {
 			seen[text] = true
 			t.texts = append(t.texts, text)
 			t.unknown = t.unknown || shellcmd.HasUnknown(text)

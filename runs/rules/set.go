@@ -214,7 +214,7 @@ func (r *Rule) eachGram(glob string, do func(gram)) {
 	}
 	parts := func(c rune) bool { return c == '*' || c == '?' }
 	if r.Effect != api.RuleAllow {
-		if glob = folded(glob); strings.Contains(glob, "..") {
+		if glob = Folded(glob); strings.Contains(glob, "..") {
 			return
 		}
 		parts = func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
