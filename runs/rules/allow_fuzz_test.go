@@ -60,6 +60,9 @@ func FuzzAllowedCommand(f *testing.F) {
 		{"**\n**", "a\nb"},
 		{"a(*)", "a(b)"},
 		{"**`**", "a`b`"},
+		{"rm -rf **", "rm -fr x"},
+		{"git push -f -- **", "git push x --force"},
+		{"rm -f ?", "rm -f \ufdd2"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

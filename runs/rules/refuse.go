@@ -57,14 +57,15 @@ func (g *refusingGlobs) of(tool, name, glob string) {
 			g.globs, g.relative = placeGlobs(glob)
 			return
 		}
-		forms := []string{glob, strings.Join(strings.Fields(glob), " "), shellcmd.PlainGlob(glob)}
+		forms, further := []string{glob, strings.Join(strings.Fields(glob), " "), shellcmd.PlainGlob(glob)}, strings.HasSuffix(glob, "*")
 		if bare := (&Rule{}).bareCommand(glob); bare != "" {
 			// A deny is at least as wide as an allow with the same glob.
 			forms = append(forms, bare, shellcmd.PlainGlob(bare))
 		}
 		for _, form := range forms {
 			form = Folded(form)
-			for _, form := range []string{starred(form), starred(strings.ReplaceAll(form, " **/", " "))} {
+			written, inNone := starred(form), starred(strings.ReplaceAll(form, " **/", " "))
+			for _, form := range []string{written, inNone, shellcmd.CommutingGlob(written, further), shellcmd.CommutingGlob(inNone, further)} {
 				if form != "" && !slices.Contains(g.globs, form) || len(g.globs) == 0 {
 					g.globs = append(g.globs, form)
 				}

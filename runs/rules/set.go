@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // Set indexes the rules of one session, or of all sessions, so that the candidates for a call
@@ -216,6 +217,9 @@ func (r *Rule) eachGram(glob string, do func(gram)) {
 	if r.Effect != api.RuleAllow {
 		if glob = Folded(glob); strings.Contains(glob, "..") {
 			return
+		}
+		if commuting := shellcmd.CommutingGlob(glob, true); commuting != "" {
+			glob = commuting // its options have other spellings
 		}
 		parts = func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
 	}

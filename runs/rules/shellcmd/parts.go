@@ -18,7 +18,7 @@ const (
 
 // Parts returns each command that may run: words separated by one blank, without quotes,
 // assignments and redirections, and without wrapper programs that only run another. Commands
-// inside words, such as for sh -c, are included. Lists and commands with redirections are
+// inside words, such as for sh -c, are included, and commands in the one spelling of [CommutingGlob]. Lists and commands with redirections are
 // included in printed form. It returns false if there are too many.
 func (c *Command) Parts() ([]string, bool) {
 	parts := &collected{}
@@ -202,13 +202,14 @@ func (p *collected) value(word string, depth int) {
 	}
 }
 
-// command adds a command by the name and by the path of its program.
+// command adds a command by the name and by the path of its program, and in the one spelling of its options.
 func (p *collected) command(words []string) {
-	text := strings.Join(words, " ")
+	text, name := strings.Join(words, " "), programName(words[0])
 	p.add(text)
-	if name := programName(words[0]); name != words[0] && name != "" {
+	if name != words[0] && name != "" {
 		p.add(name + text[len(words[0]):])
 	}
+	p.add(commutingForm(append([]string{name}, words[1:]...)))
 }
 
 func isOption(word string) bool { return strings.HasPrefix(word, "-") }

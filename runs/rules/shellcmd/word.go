@@ -15,9 +15,9 @@ const (
 	UnknownWord = '\uFDD1'
 )
 
-// Scrub replaces the placeholder characters for unknown texts.
+// Scrub replaces the characters that have a meaning in parts: those for unknown texts, and the mark of options.
 func Scrub(text string) string {
-	return strings.NewReplacer(string(UnknownText), "\uFFFD", string(UnknownWord), "\uFFFD").Replace(text)
+	return strings.NewReplacer(string(UnknownText), "\uFFFD", string(UnknownWord), "\uFFFD", optionMark, "\uFFFD").Replace(text)
 }
 
 // HasUnknown reports whether a part has an unknown text.
