@@ -136,6 +136,10 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 	if r.status < 200 || r.status > 299 {
 		return r, problem(response, buffer.Bytes())
 	}
+	if call.method == http.MethodDelete && r.status != http.StatusNoContent {
+		// A page of an intermediary does not say that a rule or a token was revoked.
+		return r, fmt.Errorf("%w: %s: the reply has the status %d, so the outcome is not known", ErrUnavailable, call, r.status)
+	}
 	if call.out == nil {
 		return r, nil
 	}

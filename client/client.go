@@ -50,14 +50,19 @@ const (
 type Option func(*Client) error
 
 // WithHTTPClient uses the given HTTP client instead of the built-in one. The built-in one
-// keeps many connections to its host, ignores proxy settings and follows no redirects. A
-// Timeout of the given one also cuts long-polls: leave it zero and use [WithTimeout].
+// keeps many connections to its host and ignores proxy settings. Neither follows redirects,
+// unless the given one has a CheckRedirect of its own. A Timeout of the given one also cuts
+// long-polls: leave it zero and use [WithTimeout].
 func WithHTTPClient(httpClient *http.Client) Option {
 	return func(c *Client) error {
 		if httpClient == nil {
 			return fmt.Errorf("%w: the HTTP client is nil", ErrInvalid)
 		}
-		c.http = httpClient
+		given := *httpClient
+		if given.CheckRedirect == nil {
+			given.CheckRedirect = noRedirects
+		}
+		c.http = &given
 		return nil
 	}
 }
@@ -257,8 +262,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// noRedirects returns a redirect as the reply: the service sends none, and a POST must not
-// be sent elsewhere.
+// noRedirects returns a redirect as the reply: the service sends none, a POST must not be sent
+// elsewhere, and the page that a DELETE is led to does not say that anything was deleted.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func printableASCII(text string) bool {

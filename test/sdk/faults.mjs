@@ -118,6 +118,16 @@ const cases = {
     same(isKind(error, "unavailable"), true);
   },
 
+  async "only the service says that something was deleted"() {
+    for (const call of [(client) => client.revokeRule("r"), (client) => client.revokeToken("t")]) {
+      for (const answer of [{}, page, [202, {}], [301, ""]]) {
+        const error = await call(new Service({ "": [answer] }).client).then(() => "deleted", (error) => error);
+        same([answer, error instanceof HoldpointError], [answer, true]);
+      }
+      await call(new Service({ "": [[204]] }).client);
+    }
+  },
+
   async "a reply without members does not say that anything was decided"() {
     const shown = { run_id: "run-1", request: { id: "go" } };
     const calls = {

@@ -166,6 +166,20 @@ async def a_grant_is_not_redeemed_by_a_reply_without_members():
 
 
 @case
+async def only_the_service_says_that_something_was_deleted():
+    for call in (lambda client: client.revoke_rule("r"), lambda client: client.revoke_token("t")):
+        for answer in ({}, "<html>We are back soon</html>", (202, {}), (301, "")):
+            async with Service(**{"": [answer]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+                try:
+                    await call(client)
+                except HoldpointError:
+                    continue
+                raise AssertionError(answer)
+        async with Service(**{"": [(204, "")]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            await call(client)
+
+
+@case
 async def a_reply_without_members_does_not_say_that_anything_was_decided():
     shown = {"run_id": "run-1", "request": {"id": "go"}}
     calls = {

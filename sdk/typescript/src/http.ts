@@ -142,6 +142,10 @@ export class Transport {
       const response = await this.open(call, attempt.signal, "application/json");
       const text = await textOf(response);
       if (!response.ok) throw problem(response, text);
+      if (call.method === "DELETE" && response.status !== 204) {
+        // It does not say that a rule or a token was revoked.
+        throw new UnavailableError(`${call.method} ${call.path}: the reply has the status ${response.status}, so the outcome is not known`);
+      }
       return {
         value: (response.status === 204 && !call.needs ? undefined : documentIn(call, text)) as T,
         status: response.status,
