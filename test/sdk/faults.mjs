@@ -118,6 +118,12 @@ const cases = {
     same(isKind(error, "unavailable"), true);
   },
 
+  async "a frame of many lines is bounded"() {
+    const text = `data: ${"x".repeat(1 << 20)}\n`.repeat(65);
+    const error = await new Service({ stream: [text] }).client.streamSession("s").next().catch((error) => error);
+    same(error.message?.startsWith("a frame has more than"), true);
+  },
+
   async "only the service says that something was deleted"() {
     for (const call of [(client) => client.revokeRule("r"), (client) => client.revokeToken("t")]) {
       for (const answer of [{}, page, [202, {}], [301, ""]]) {

@@ -430,6 +430,23 @@ async def a_stop_before_the_run_is_not_lost():
 
 
 @case
+async def a_frame_of_many_lines_is_bounded():
+    from holdpoint import _stream
+
+    before, _stream.MAX_REPLY_BYTES = _stream.MAX_REPLY_BYTES, 1000
+    try:
+        ends = 'event: snapshot\nid: 1\ndata: {"status": "ended"}\n\n'
+        for text, bounded in ((": 0123456789\n\n" * 1000 + ends, True), ("data: 0123456789\n" * 1000, False)):
+            async with Service(stream=[(200, text)]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+                try:
+                    assert [item.type async for item in client.stream_session("s")] == ["snapshot"] and bounded
+                except HoldpointError as error:
+                    assert "a frame has more than" in str(error) and not bounded, error
+    finally:
+        _stream.MAX_REPLY_BYTES = before
+
+
+@case
 async def a_stream_gives_up_a_connection_without_a_reply():
     from holdpoint import _stream
 

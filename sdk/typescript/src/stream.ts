@@ -130,6 +130,7 @@ async function* frames(response: Response, connection: Attempt): AsyncGenerator<
   let name = "";
   let data: string[] = [];
   let rest = "";
+  let size = 0; // of the lines of the frame so far
   for (;;) {
     // The time covers each wait for bytes, and never what the caller needs for an item.
     connection.restart(streamSilenceMs);
@@ -138,12 +139,13 @@ async function* frames(response: Response, connection: Attempt): AsyncGenerator<
     if (done) return;
     const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
     rest = lines.pop() ?? "";
-    if (rest.length > maxFrameLength) throw new FrameError(`a frame has more than ${maxFrameLength} characters`);
     for (const line of lines.map((text) => (text.endsWith("\r") ? text.slice(0, -1) : text))) {
+      size += line.length;
       if (line === "") {
         if (data.length > 0) yield { id, name: name || "message", data: data.join("\n") };
         name = "";
         data = [];
+        size = 0;
         continue;
       }
       const colon = line.indexOf(":");
@@ -153,5 +155,6 @@ async function* frames(response: Response, connection: Attempt): AsyncGenerator<
       else if (field === "event") name = text;
       else if (field === "id") id = text;
     }
+    if (size + rest.length > maxFrameLength) throw new FrameError(`a frame has more than ${maxFrameLength} characters`);
   }
 }

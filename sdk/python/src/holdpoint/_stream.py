@@ -140,6 +140,7 @@ async def _frames(response: Response) -> AsyncIterator[_Frame]:
     """Yields the frames that have data. A frame that the end of the stream cuts off is left out."""
     identity, name, rest = "", "", b""
     data: list[str] = []
+    size = 0  # of the lines of the frame so far
     chunks = aiter(response.chunks())
     while True:
         # The time covers each wait for bytes, and never what the caller needs for an item.
@@ -148,18 +149,19 @@ async def _frames(response: Response) -> AsyncIterator[_Frame]:
         if chunk is None:
             return
         *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > MAX_REPLY_BYTES:
-            raise FrameError(f"a frame has more than {MAX_REPLY_BYTES} bytes")
         for line in lines:
+            size += len(line)
             field, _, value = line.rstrip(b"\r").decode(errors="replace").partition(":")
             value = value.removeprefix(" ")
             if not field and not value:
                 if data:
                     yield _Frame(identity, name or "message", "\n".join(data))
-                name, data = "", []
+                name, data, size = "", [], 0
             elif field == "data":
                 data.append(value)
             elif field == "event":
                 name = value
             elif field == "id":
                 identity = value
+        if size + len(rest) > MAX_REPLY_BYTES:
+            raise FrameError(f"a frame has more than {MAX_REPLY_BYTES} bytes")
