@@ -2,11 +2,13 @@ package notify_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/slackpeer"
 )
@@ -65,6 +67,41 @@ func TestAButtonDecidesItsOwnRequest(t *testing.T) {
 		require.Len(t, claimed.Resume.Approvals, 2, "the run goes on with both")
 		s.healthy(t)
 	})
+}
+
+// Ids are free again once retention has deleted a session: an old button is of the first request, and decides nothing
+// about an equal one with the same ids.
+func TestAButtonIsOfItsFirstRequest(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	runID, post := s.asks(t, "reused", restart)
+	_, err := s.people["ada"].CancelRun(t.Context(), runID, "")
+	require.NoError(t, err)
+	_, err = s.people["ada"].EndSession(t.Context(), "reused", "")
+	require.NoError(t, err)
+	retained, is := s.Store.(loop.RetentionStore)
+	require.True(t, is)
+	eventually(t, "run and session are deleted", func() bool {
+		_, err := loop.NewRetention(retained, loop.RetentionOptions{KeepRuns: time.Millisecond}).RunOnce(t.Context())
+		require.NoError(t, err)
+		_, err = s.people["maker"].GetSession(t.Context(), "reused")
+		return err != nil
+	})
+	before := len(s.slack.Of(slackAda))
+	again := restart
+	again.ID, again.ToolCallID = "a", "a"
+	_, err = s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{
+		SessionID: "reused", RunID: runID, AgentID: "coder", Input: 1, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{again}},
+	})
+	require.NoError(t, err)
+	for n, button := range []string{"allow", "deny"} {
+		s.slack.Press(t, slackAda, button, post.Values(t)[button], 1)
+		require.Contains(t, s.slack.Whispered(slackAda)[n], "does not work any more", button)
+	}
+	require.Nil(t, s.recorded(t, runID))
+	eventually(t, "the message about the second", func() bool { return len(s.slack.Of(slackAda)) > before })
+	s.slack.Press(t, slackAda, "allow", s.slack.Of(slackAda)[before].Values(t)["allow"], 1)
+	require.Equal(t, api.OutcomeAllowed, s.recorded(t, runID).Outcome)
 }
 
 // A press reaches the service after its connection broke, and one that cannot be recorded is told so.
