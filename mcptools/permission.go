@@ -116,7 +116,7 @@ func PermissionOf(decided *ask.Answer, err error) Permission {
 	if input, _, allowed := decided.Allowed(); allowed {
 		if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
 			// An agent ignores such an edit, and runs the call as it was.
-			return Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: what was allowed is no object, so it is not an input of a tool"}
+			return Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: what was allowed is not an object, and so not the input of a tool"}
 		}
 		return Permission{Behavior: api.BehaviorAllow, UpdatedInput: input}
 	}
