@@ -21,7 +21,8 @@ func OfCertificate(certificate *x509.Certificate) (*Assertion, error) {
 		if uri.Scheme != "spiffe" {
 			continue
 		}
-		if len(certificate.URIs) != 1 || uri.User != nil || uri.RawQuery != "" || uri.Fragment != "" || strings.Contains(uri.Path, ":") || uri.Port() != "" {
+		// An escape in the path, which SPIFFE does not allow, would make one agent of two ids.
+		if len(certificate.URIs) != 1 || uri.User != nil || uri.RawQuery != "" || uri.Fragment != "" || strings.Contains(uri.Path, ":") || uri.RawPath != "" || uri.Port() != "" {
 			return nil, Invalid()
 		}
 		name, subject = strings.ReplaceAll(uri.Host+uri.Path, "/", ":"), uri.String()
