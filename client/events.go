@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -68,6 +69,11 @@ func (c *Client) allEvents(ctx context.Context, from path, params EventListParam
 			entries, more, err := c.listEvents(ctx, from, params)
 			if err != nil {
 				yield(api.RunEventEntry{}, err)
+				return
+			}
+			if len(entries) > 0 && entries[len(entries)-1].ID == params.After {
+				// The same page again, for example out of a cache that ignores the query, would not end.
+				yield(api.RunEventEntry{}, fmt.Errorf("%w: %s: the events do not go on after %q", ErrUnavailable, from.text, params.After))
 				return
 			}
 			for _, entry := range entries {

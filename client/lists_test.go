@@ -99,6 +99,25 @@ func TestEventsAreWalkedToTheNewest(t *testing.T) {
 	require.Equal(t, []string{"2", "3", "4", "5"}, ids)
 }
 
+// The same page again and again, for example out of a cache, ends with an error.
+func TestEventsThatDoNotGoOnEnd(t *testing.T) {
+	t.Parallel()
+	c := connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", `</v1/sessions/s/events?after=2>; rel="next"`)
+		_, _ = io.WriteString(w, `[{"id":"1","event":{"type":"x"}},{"id":"2","event":{"type":"x"}}]`)
+	}))
+	var ids []string
+	var failure error
+	for event, err := range c.AllSessionEvents(t.Context(), "s", client.EventListParams{}) {
+		if ids = append(ids, event.ID); err != nil || len(ids) > 10 {
+			failure = err
+			break
+		}
+	}
+	require.ErrorIs(t, failure, client.ErrUnavailable)
+	require.Equal(t, []string{"1", "2", ""}, ids)
+}
+
 func TestWaitRunRidesOutAnUnavailableService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

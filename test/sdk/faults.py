@@ -430,6 +430,21 @@ async def a_stop_before_the_run_is_not_lost():
 
 
 @case
+async def events_that_do_not_go_on_end():
+    page = [{"id": str(n), "event": {"type": "x"}} for n in range(1000)]  # out of a cache that ignores the query
+    async with Service(events=[page]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        read = 0
+        try:
+            async for _ in client.all_run_events("run-1"):
+                read += 1
+                assert read <= 1000
+        except HoldpointError as error:
+            assert error.is_kind("unavailable") and read == 1000, (error, read)
+        else:
+            raise AssertionError(read)
+
+
+@case
 async def a_frame_of_many_lines_is_bounded():
     from holdpoint import _stream
 

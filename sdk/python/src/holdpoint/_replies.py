@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from . import types as doc
 from ._transport import Reply, Transport
+from .errors import UnavailableError
 
 Item = TypeVar("Item")
 
@@ -83,6 +84,9 @@ class Paging:
     async def _walk_events(self, path: str, after: str | None) -> AsyncIterator[doc.RunEventEntry]:
         while True:
             reply = await self._events(path, after, 1000)
+            if reply.value and reply.value[-1]["id"] == after:
+                # The same page again, for example out of a cache that ignores the query, would not end.
+                raise UnavailableError(f"GET {path}: the events do not go on after {after}")
             for entry in reply.value:
                 after = entry["id"]
                 yield entry
