@@ -118,6 +118,17 @@ const cases = {
     same(isKind(error, "unavailable"), true);
   },
 
+  async "events that do not go on end"() {
+    const page = Array.from({ length: 1000 }, (_, n) => ({ id: String(n), event: { type: "x" } })); // out of a cache that ignores the query
+    let read = 0;
+    try {
+      for await (const _ of new Service({ events: [[200, page]] }).client.allRunEvents("run-1")) if (++read > 1000) break;
+      throw new Error("no error");
+    } catch (error) {
+      same([isKind(error, "unavailable"), read], [true, 1000]);
+    }
+  },
+
   async "a frame of many lines is bounded"() {
     const text = `data: ${"x".repeat(1 << 20)}\n`.repeat(65);
     const error = await new Service({ stream: [text] }).client.streamSession("s").next().catch((error) => error);

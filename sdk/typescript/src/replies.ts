@@ -1,3 +1,4 @@
+import { UnavailableError } from "./errors.js";
 import { type CallOptions, type Reply, type Transport } from "./http.js";
 import type * as doc from "./types.js";
 
@@ -69,8 +70,11 @@ export async function* walkEvents(transport: Transport, path: string, options: E
   const limit = options.limit ?? 1000;
   for (let after = options.after; ; ) {
     const reply = await events(transport, path, { ...options, limit, ...(after ? { after } : {}) });
+    const last = reply.value.at(-1)?.id;
+    // The same page again, for example out of a cache that ignores the query, would not end.
+    if (last !== undefined && last === after) throw new UnavailableError(`GET ${path}: the events do not go on after ${last}`);
     yield* reply.value;
-    after = reply.value.at(-1)?.id;
+    after = last;
     // A page may end early, because it would be too large.
     if (after === undefined || (!reply.more && reply.value.length < limit)) return;
   }
