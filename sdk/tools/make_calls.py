@@ -41,12 +41,18 @@ def type_of(schema: dict, names: dict[str, str]) -> str:
     """Returns the type of a schema in the language whose names of types these are."""
     if "oneOf" in schema:  # a list: all at once, or one page
         schema = schema["oneOf"][0]
-    if schema.get("type") == "array":
+    if kind_of(schema) == "array":
         return names["array"] % type_of(schema["items"], names)
     if "properties" in resolved(schema):
         name = schema["$ref"].rsplit("/", 1)[1]
         return "doc." + names.get(name, name)
-    return names[str(resolved(schema).get("type", "any"))]
+    return names[kind_of(schema)]
+
+
+def kind_of(schema: dict) -> str:
+    """Returns the JSON type of a schema, apart from null."""
+    kind = resolved(schema).get("type", "any")
+    return kind if isinstance(kind, str) else next(one for one in kind if one != "null")
 
 
 TS = {**NAMES_TS, "array": "%s[]", "string": "string", "integer": "number", "boolean": "boolean", "any": "unknown"}
@@ -87,9 +93,14 @@ class Call:
         self.optional = {name: of for name, of in self.members.items() if name not in self.positional}
         success = next(reply for status, reply in operation["responses"].items() if status.startswith("2"))
         self.document = success["content"]["application/json"]["schema"] if self.reply and "content" in success else None
-        needed = [name for name in self.needs if name not in resolved(self.document).get("required", [])]
-        assert not needed, f"{self.name}: a reply of {self.path} need not have {needed}"
+        self.check_needs(resolved(self.document or {}))
         self.sends = "requestBody" in operation and self.given != {"$ref": "#/components/schemas/Nothing"}
+
+    def check_needs(self, reply: dict) -> None:
+        # The reply to a PUT has what was put, although the same document without it may be the reply to a GET.
+        always = reply.get("properties", {}) if self.method == "PUT" else reply.get("required", [])
+        missing = [name for name in self.needs if name not in always]
+        assert not missing, f"{self.name}: a reply of {self.path} need not have {missing}"
 
     def route(self, spell) -> str:
         """Returns an expression for the path; spell gives a parameter's name."""
@@ -228,6 +239,7 @@ def list_py(call: Call) -> str:
 
 table = tomllib.loads((sdk / "calls.toml").read_text())
 calls = [Call(name, **given) for name, given in table["calls"].items()]
+assert not (bare := [call.name for call in calls if not call.needs and resolved(call.document or {}).get("required")]), f"{bare} need members"
 lists = [Call(name, **{"operation": "list" + name.capitalize(), **given}) for name, given in table["lists"].items()]
 interfaces, pages = zip(*map(list_ts, lists))
 files = {

@@ -145,7 +145,7 @@ const cases = {
     }
   },
 
-  async "a reply without members does not say that anything was decided"() {
+  async "a reply without members says nothing, and only a call that may be repeated is"() {
     const shown = { run_id: "run-1", request: { id: "go" } };
     const calls = {
       approve: (client) => client.approve(shown), deny: (client) => client.deny(shown),
@@ -156,14 +156,46 @@ const cases = {
       answerSessionQuestion: (client) => client.answerSessionQuestion("s", { request_id: "go", declined: true }),
       sendInput: (client) => client.sendInput("s", {}), interruptSession: (client) => client.interruptSession("s"),
       endSession: (client) => client.endSession("s"), addRule: (client) => client.addRule({ effect: "deny", match: {} }),
+      createRun: (client) => client.createRun({}), createSessionRun: (client) => client.createSessionRun("s", {}),
+      createSession: (client) => client.createSession(), getSession: (client) => client.getSession("s"),
+      amendSession: (client) => client.amendSession("s", {}), getRequest: (client) => client.getRequest("h"),
+      acknowledgeRequest: (client) => client.acknowledgeRequest("h", "acknowledged"), explainRequest: (client) => client.explainRequest("h"),
+      explainRun: (client) => client.explainRun("run-1"), listRuns: (client) => client.listRuns(), listWorkers: (client) => client.listWorkers(),
+      getRule: (client) => client.getRule("rule-1"), explainRules: (client) => client.explainRules({ tool_name: "rm" }),
+      replayMessage: (client) => client.replayMessage("s", "m"), retryEffect: (client) => client.retryEffect("s", "e"), me: (client) => client.me(),
+      listTokens: (client) => client.listTokens(), getToken: (client) => client.getToken("t"), keys: (client) => client.keys(),
+      version: (client) => client.version(), listWebhooks: (client) => client.listWebhooks(), getWebhook: (client) => client.getWebhook("w"),
+      changeWebhook: (client) => client.changeWebhook("w", {}), replayWebhook: (client) => client.replayWebhook("w"),
+      listChannels: (client) => client.listChannels(), listAddresses: (client) => client.listAddresses(), getPush: (client) => client.getPush(),
+      subscribePush: (client) => client.subscribePush({}), setQuietHours: (client) => client.setQuietHours({}), listAudit: (client) => client.listAudit(),
+      redact: (client) => client.redact("s", "a person asked for it"),
     };
-    for (const [name, call] of Object.entries(calls)) {
+    const once = {
+      createToken: (client) => client.createToken({}), rotateToken: (client) => client.rotateToken("t", 0),
+      createStreamTicket: (client) => client.createStreamTicket("/v1/stream"), createWebhook: (client) => client.createWebhook({}),
+      rotateWebhook: (client) => client.rotateWebhook("w"), testWebhook: (client) => client.testWebhook("w"),
+      testChannel: (client) => client.testChannel("mail", "ada@example.com"), addAddress: (client) => client.addAddress("mail", "ada@example.com"),
+      verifyAddress: (client) => client.verifyAddress("a", "123456"),
+    };
+    for (const [name, call] of [...Object.entries(calls), ...Object.entries(once)]) {
       // Every path ends with "".
       const service = new Service({ "": [{}, "null", {}, [204]] });
       const error = await call(service.client).catch((error) => error);
       same([name, isKind(error, "unavailable"), error.message?.endsWith("the outcome is not known")], [name, true, true]);
       same([name, new Set(service.bodies[""]).size], [name, 1]); // each attempt is the same call
+      same([name, service.bodies[""].length], [name, name in once ? 1 : 4]);
     }
+  },
+
+  async "a call whose repetition is refused is made once"() {
+    for (const call of [(client) => client.removeWebhook("w"), (client) => client.removeAddress("a")]) {
+      const service = new Service({ "": [page, [204]] });
+      const error = await call(service.client).catch((error) => error);
+      same([isKind(error, "unavailable"), service.bodies[""].length], [true, 1]);
+    }
+    const service = new Service({ "": [page, [204]] });
+    await service.client.clearQuietHours();
+    same(service.bodies[""].length, 2);
   },
 
   async "an output that is refused fails the run once"() {

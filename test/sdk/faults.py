@@ -180,7 +180,7 @@ async def only_the_service_says_that_something_was_deleted():
 
 
 @case
-async def a_reply_without_members_does_not_say_that_anything_was_decided():
+async def a_reply_without_members_says_nothing_and_only_a_call_that_may_be_repeated_is():
     shown = {"run_id": "run-1", "request": {"id": "go"}}
     calls = {
         "approve": lambda client: client.approve(shown), "deny": lambda client: client.deny(shown),
@@ -191,8 +191,30 @@ async def a_reply_without_members_does_not_say_that_anything_was_decided():
         "answer_session_question": lambda client: client.answer_session_question("s", {"request_id": "go", "declined": True}),
         "send_input": lambda client: client.send_input("s", {}), "interrupt_session": lambda client: client.interrupt_session("s"),
         "end_session": lambda client: client.end_session("s"), "add_rule": lambda client: client.add_rule({"effect": "deny", "match": {}}),
+        "create_run": lambda client: client.create_run({}), "create_session_run": lambda client: client.create_session_run("s", {}),
+        "create_session": lambda client: client.create_session(), "get_session": lambda client: client.get_session("s"),
+        "amend_session": lambda client: client.amend_session("s", {}), "get_request": lambda client: client.get_request("h"),
+        "acknowledge_request": lambda client: client.acknowledge_request("h", "acknowledged"),
+        "explain_request": lambda client: client.explain_request("h"), "explain_run": lambda client: client.explain_run("run-1"),
+        "list_runs": lambda client: client.list_runs(), "list_workers": lambda client: client.list_workers(),
+        "get_rule": lambda client: client.get_rule("rule-1"), "explain_rules": lambda client: client.explain_rules({"tool_name": "rm"}),
+        "replay_message": lambda client: client.replay_message("s", "m"), "retry_effect": lambda client: client.retry_effect("s", "e"),
+        "me": lambda client: client.me(), "list_tokens": lambda client: client.list_tokens(), "get_token": lambda client: client.get_token("t"),
+        "keys": lambda client: client.keys(), "version": lambda client: client.version(), "list_webhooks": lambda client: client.list_webhooks(),
+        "get_webhook": lambda client: client.get_webhook("w"), "change_webhook": lambda client: client.change_webhook("w", {}),
+        "replay_webhook": lambda client: client.replay_webhook("w"), "list_channels": lambda client: client.list_channels(),
+        "list_addresses": lambda client: client.list_addresses(), "get_push": lambda client: client.get_push(),
+        "subscribe_push": lambda client: client.subscribe_push({}), "set_quiet_hours": lambda client: client.set_quiet_hours({}),
+        "list_audit": lambda client: client.list_audit(), "redact": lambda client: client.redact("s", "a person asked for it"),
     }
-    for name, call in calls.items():
+    once = {
+        "create_token": lambda client: client.create_token({}), "rotate_token": lambda client: client.rotate_token("t", 0),
+        "create_stream_ticket": lambda client: client.create_stream_ticket("/v1/stream"), "create_webhook": lambda client: client.create_webhook({}),
+        "rotate_webhook": lambda client: client.rotate_webhook("w"), "test_webhook": lambda client: client.test_webhook("w"),
+        "test_channel": lambda client: client.test_channel("mail", "ada@example.com"),
+        "add_address": lambda client: client.add_address("mail", "ada@example.com"), "verify_address": lambda client: client.verify_address("a", "123456"),
+    }
+    for name, call in {**calls, **once}.items():
         routes = {"": [{}, [], "null", (204, "")]}  # every path ends with ""
         async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
             try:
@@ -203,6 +225,23 @@ async def a_reply_without_members_does_not_say_that_anything_was_decided():
             else:
                 raise AssertionError(name)
             assert all(body == service.bodies[""][0] for body in service.bodies[""]), name  # each attempt is the same call
+            assert len(service.bodies[""]) == (1 if name in once else 4), (name, service.bodies)
+
+
+@case
+async def a_call_whose_repetition_is_refused_is_made_once():
+    for call in (lambda client: client.remove_webhook("w"), lambda client: client.remove_address("a")):
+        async with Service(**{"": [PAGE, (204, "")]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            try:
+                await call(client)
+            except HoldpointError as error:
+                assert error.is_kind("unavailable"), error
+            else:
+                raise AssertionError("repeated")
+            assert len(service.bodies[""]) == 1, service.bodies
+    async with Service(**{"": [PAGE, (204, "")]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        await client.clear_quiet_hours()
+        assert len(service.bodies[""]) == 2, service.bodies
 
 
 @case

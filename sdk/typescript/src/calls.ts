@@ -133,14 +133,14 @@ export abstract class Calls {
   /** Show a session. */
   async getSession(sessionId: string, options: CallOptions = {}): Promise<doc.SessionView> {
     return (await this.transport.call<doc.SessionView>({
-      method: "GET", path: at("/v1/sessions", sessionId), repeat: "always", signal: options.signal,
+      method: "GET", path: at("/v1/sessions", sessionId), repeat: "always", needs: ["session_id", "status"], signal: options.signal,
     })).value;
   }
 
   /** Changes a session's metadata, label and origin. */
   async amendSession(sessionId: string, body: doc.AmendSession, options: CallOptions = {}): Promise<doc.SessionView> {
     return (await this.transport.call<doc.SessionView>({
-      method: "PATCH", path: at("/v1/sessions", sessionId), body, repeat: "always", signal: options.signal,
+      method: "PATCH", path: at("/v1/sessions", sessionId), body, repeat: "always", needs: ["session_id"], signal: options.signal,
     })).value;
   }
 
@@ -161,21 +161,46 @@ export abstract class Calls {
   /** An approval or a question by its handle, open or settled. `context` adds as many settled requests of its session. */
   async getRequest(handle: string, options: CallOptions & { context?: number } = {}): Promise<doc.RequestView> {
     return (await this.transport.call<doc.RequestView>({
-      method: "GET", path: at("/v1/requests", handle), query: { context: options.context }, repeat: "always", signal: options.signal,
+      method: "GET", path: at("/v1/requests", handle), query: { context: options.context }, repeat: "always", needs: ["run_id", "request"], signal: options.signal,
+    })).value;
+  }
+
+  /**
+   * The `state` "acknowledged" shows everyone that the caller is looking at a pending request, and
+   * "snoozed" holds back messages to the caller, each until `untilMs`; "none" takes either back. It
+   * decides nothing. Again is a no-op.
+   */
+  async acknowledgeRequest(handle: string, state: string, options: CallOptions & { untilMs?: number } = {}): Promise<doc.RequestView> {
+    return (await this.transport.call<doc.RequestView>({
+      method: "PUT", path: at("/v1/requests", handle, "acknowledgement"), body: { state, until_ms: options.untilMs }, repeat: "always", needs: ["run_id", "request"], signal: options.signal,
+    })).value;
+  }
+
+  /** Says what an approval or a question waits for, who may decide it, and what its deadline does. */
+  async explainRequest(handle: string, options: CallOptions = {}): Promise<doc.RequestExplanation> {
+    return (await this.transport.call<doc.RequestExplanation>({
+      method: "GET", path: at("/v1/requests", handle, "explain"), repeat: "always", needs: ["handle", "state", "text"], signal: options.signal,
+    })).value;
+  }
+
+  /** Says what a run waits for: another run of its session, a worker, a person, or the parent session. */
+  async explainRun(runId: string, options: CallOptions = {}): Promise<doc.RunExplanation> {
+    return (await this.transport.call<doc.RunExplanation>({
+      method: "GET", path: at("/v1/runs", runId, "explain"), repeat: "always", needs: ["run_id", "state", "text"], signal: options.signal,
     })).value;
   }
 
   /** The leases that are in force, by worker. */
   async listWorkers(options: CallOptions = {}): Promise<doc.WorkersView> {
     return (await this.transport.call<doc.WorkersView>({
-      method: "GET", path: "/v1/workers", repeat: "always", signal: options.signal,
+      method: "GET", path: "/v1/workers", repeat: "always", needs: ["workers"], signal: options.signal,
     })).value;
   }
 
   /** Show a standing rule. */
   async getRule(ruleId: string, options: CallOptions = {}): Promise<doc.Rule> {
     return (await this.transport.call<doc.Rule>({
-      method: "GET", path: at("/v1/rules", ruleId), repeat: "always", signal: options.signal,
+      method: "GET", path: at("/v1/rules", ruleId), repeat: "always", needs: ["rule_id"], signal: options.signal,
     })).value;
   }
 
@@ -189,7 +214,7 @@ export abstract class Calls {
   /** Says what would happen to an approval that asks for a call now. It changes nothing. */
   async explainRules(body: doc.ExplainRules, options: CallOptions = {}): Promise<doc.Explanation> {
     return (await this.transport.call<doc.Explanation>({
-      method: "POST", path: "/v1/rules/explain", body, repeat: "always", signal: options.signal,
+      method: "POST", path: "/v1/rules/explain", body, repeat: "always", needs: ["decision"], signal: options.signal,
     })).value;
   }
 
@@ -217,49 +242,49 @@ export abstract class Calls {
   /** Put a dead letter back into the mailbox. */
   async replayMessage(sessionId: string, messageId: string, options: CallOptions = {}): Promise<doc.MessageView> {
     return (await this.transport.call<doc.MessageView>({
-      method: "POST", path: at("/v1/sessions", sessionId, "mailbox", "dead-letter", messageId, "replay"), repeat: "always", signal: options.signal,
+      method: "POST", path: at("/v1/sessions", sessionId, "mailbox", "dead-letter", messageId, "replay"), repeat: "always", needs: ["message_id"], signal: options.signal,
     })).value;
   }
 
   /** Let an effect be tried at once. */
   async retryEffect(sessionId: string, effectId: string, options: CallOptions = {}): Promise<doc.EffectView> {
     return (await this.transport.call<doc.EffectView>({
-      method: "POST", path: at("/v1/sessions", sessionId, "effects", effectId, "retry"), repeat: "always", signal: options.signal,
+      method: "POST", path: at("/v1/sessions", sessionId, "effects", effectId, "retry"), repeat: "always", needs: ["effect_id"], signal: options.signal,
     })).value;
   }
 
   /** Who the caller is. */
   async me(options: CallOptions = {}): Promise<doc.Me> {
     return (await this.transport.call<doc.Me>({
-      method: "GET", path: "/v1/me", repeat: "always", signal: options.signal,
+      method: "GET", path: "/v1/me", repeat: "always", needs: ["principal", "role"], signal: options.signal,
     })).value;
   }
 
   /** Makes a token. Its secret cannot be had again, so the call is never repeated. */
   async createToken(body: doc.CreateToken, options: CallOptions = {}): Promise<doc.TokenSecret> {
     return (await this.transport.call<doc.TokenSecret>({
-      method: "POST", path: "/v1/tokens", body, repeat: "never", signal: options.signal,
+      method: "POST", path: "/v1/tokens", body, repeat: "never", needs: ["token"], signal: options.signal,
     })).value;
   }
 
   /** List tokens. */
   async listTokens(options: CallOptions & { state?: string; limit?: number; cursor?: string } = {}): Promise<doc.TokenList> {
     return (await this.transport.call<doc.TokenList>({
-      method: "GET", path: "/v1/tokens", query: { state: options.state, limit: options.limit, cursor: options.cursor }, repeat: "always", signal: options.signal,
+      method: "GET", path: "/v1/tokens", query: { state: options.state, limit: options.limit, cursor: options.cursor }, repeat: "always", needs: ["data"], signal: options.signal,
     })).value;
   }
 
   /** Show a token. */
   async getToken(tokenId: string, options: CallOptions = {}): Promise<doc.Token> {
     return (await this.transport.call<doc.Token>({
-      method: "GET", path: at("/v1/tokens", tokenId), repeat: "always", signal: options.signal,
+      method: "GET", path: at("/v1/tokens", tokenId), repeat: "always", needs: ["token_id"], signal: options.signal,
     })).value;
   }
 
   /** Gives a token another secret; the present one works for `graceMs` more. Never repeated. */
   async rotateToken(tokenId: string, graceMs: number, options: CallOptions = {}): Promise<doc.TokenSecret> {
     return (await this.transport.call<doc.TokenSecret>({
-      method: "POST", path: at("/v1/tokens", tokenId, "rotate"), body: { grace_ms: graceMs }, repeat: "never", signal: options.signal,
+      method: "POST", path: at("/v1/tokens", tokenId, "rotate"), body: { grace_ms: graceMs }, repeat: "never", needs: ["token"], signal: options.signal,
     })).value;
   }
 
@@ -273,7 +298,7 @@ export abstract class Calls {
   /** The public keys of what the service signed, for `verifyGrant`. */
   async keys(options: CallOptions = {}): Promise<doc.KeySet> {
     return (await this.transport.call<doc.KeySet>({
-      method: "GET", path: "/v1/keys", repeat: "always", signal: options.signal,
+      method: "GET", path: "/v1/keys", repeat: "always", needs: ["keys"], signal: options.signal,
     })).value;
   }
 
@@ -284,14 +309,170 @@ export abstract class Calls {
    */
   async createStreamTicket(path: string, options: CallOptions = {}): Promise<doc.StreamTicket> {
     return (await this.transport.call<doc.StreamTicket>({
-      method: "POST", path: "/v1/stream-tickets", body: { path }, repeat: "never", signal: options.signal,
+      method: "POST", path: "/v1/stream-tickets", body: { path }, repeat: "never", needs: ["ticket"], signal: options.signal,
+    })).value;
+  }
+
+  /** Makes a webhook. Its secret cannot be had again, so the call is never repeated. */
+  async createWebhook(body: doc.WebhookBody, options: CallOptions = {}): Promise<doc.WebhookSecret> {
+    return (await this.transport.call<doc.WebhookSecret>({
+      method: "POST", path: "/v1/webhooks", body, repeat: "never", needs: ["webhook", "secret"], signal: options.signal,
+    })).value;
+  }
+
+  /** All webhooks, the oldest first. */
+  async listWebhooks(options: CallOptions = {}): Promise<doc.WebhookList> {
+    return (await this.transport.call<doc.WebhookList>({
+      method: "GET", path: "/v1/webhooks", repeat: "always", needs: ["data"], signal: options.signal,
+    })).value;
+  }
+
+  /** Show a webhook. */
+  async getWebhook(webhookId: string, options: CallOptions = {}): Promise<doc.Webhook> {
+    return (await this.transport.call<doc.Webhook>({
+      method: "GET", path: at("/v1/webhooks", webhookId), repeat: "always", needs: ["webhook_id"], signal: options.signal,
+    })).value;
+  }
+
+  /** Changes the settings of a webhook that `body` has, and keeps the others. */
+  async changeWebhook(webhookId: string, body: doc.WebhookBody, options: CallOptions = {}): Promise<doc.Webhook> {
+    return (await this.transport.call<doc.Webhook>({
+      method: "POST", path: at("/v1/webhooks", webhookId), body, repeat: "always", needs: ["webhook_id"], signal: options.signal,
+    })).value;
+  }
+
+  /** Deletes a webhook and drops its pending deliveries. Never repeated: the second call would not find it. */
+  async removeWebhook(webhookId: string, options: CallOptions = {}): Promise<void> {
+    await this.transport.call<void>({
+      method: "DELETE", path: at("/v1/webhooks", webhookId), repeat: "never", signal: options.signal,
+    });
+  }
+
+  /**
+   * Gives a webhook another secret, which cannot be had again. Deliveries are signed with the present
+   * one, too, for `graceMs`, a day if it is left out. Never repeated.
+   */
+  async rotateWebhook(webhookId: string, options: CallOptions & { graceMs?: number } = {}): Promise<doc.WebhookSecret> {
+    return (await this.transport.call<doc.WebhookSecret>({
+      method: "POST", path: at("/v1/webhooks", webhookId, "rotate"), body: { grace_ms: options.graceMs }, repeat: "never", needs: ["webhook", "secret"], signal: options.signal,
+    })).value;
+  }
+
+  /** Posts a test event to a webhook's URL once, and says whether it was delivered. Never repeated. */
+  async testWebhook(webhookId: string, options: CallOptions = {}): Promise<doc.WebhookTest> {
+    return (await this.transport.call<doc.WebhookTest>({
+      method: "POST", path: at("/v1/webhooks", webhookId, "test"), repeat: "never", needs: ["delivered", "message_id"], signal: options.signal,
+    })).value;
+  }
+
+  /** Makes the oldest 1,000 deliveries that were given up due again. Call it again while `more` is true. */
+  async replayWebhook(webhookId: string, options: CallOptions = {}): Promise<doc.WebhookReplay> {
+    return (await this.transport.call<doc.WebhookReplay>({
+      method: "POST", path: at("/v1/webhooks", webhookId, "replay"), repeat: "always", needs: ["replayed", "more"], signal: options.signal,
+    })).value;
+  }
+
+  /** The channels for notifications by name, with how many of their messages are not sent or were given up. */
+  async listChannels(options: CallOptions = {}): Promise<doc.ChannelList> {
+    return (await this.transport.call<doc.ChannelList>({
+      method: "GET", path: "/v1/channels", repeat: "always", needs: ["data"], signal: options.signal,
+    })).value;
+  }
+
+  /** Sends a test message once, and says whether it was delivered. Never repeated. */
+  async testChannel(name: string, address: string, options: CallOptions = {}): Promise<doc.ChannelTest> {
+    return (await this.transport.call<doc.ChannelTest>({
+      method: "POST", path: at("/v1/channels", name, "test"), body: { address }, repeat: "never", needs: ["delivered"], signal: options.signal,
+    })).value;
+  }
+
+  /** The addresses at which the caller is notified, the oldest first, and the channels to which the caller can add one. */
+  async listAddresses(options: CallOptions = {}): Promise<doc.AddressList> {
+    return (await this.transport.call<doc.AddressList>({
+      method: "GET", path: "/v1/me/addresses", repeat: "always", needs: ["data", "channels"], signal: options.signal,
+    })).value;
+  }
+
+  /**
+   * Adds an address of the caller, or for an admin one of `principal`, and sends a code to it for
+   * `verifyAddress`. Never repeated: each call sends a message.
+   */
+  async addAddress(channel: string, address: string, options: CallOptions & { principal?: string } = {}): Promise<doc.Address> {
+    return (await this.transport.call<doc.Address>({
+      method: "POST", path: "/v1/me/addresses", body: { channel, address, principal: options.principal }, repeat: "never", needs: ["address_id"], signal: options.signal,
+    })).value;
+  }
+
+  /** Verifies an address by the code that was sent to it. Never repeated: a code has five tries. */
+  async verifyAddress(addressId: string, code: string, options: CallOptions = {}): Promise<doc.Address> {
+    return (await this.transport.call<doc.Address>({
+      method: "POST", path: at("/v1/me/addresses", addressId, "verify"), body: { code }, repeat: "never", needs: ["address_id"], signal: options.signal,
+    })).value;
+  }
+
+  /** Deletes an address or a browser of the caller. Never repeated: the second call would not find it. */
+  async removeAddress(addressId: string, options: CallOptions = {}): Promise<void> {
+    await this.transport.call<void>({
+      method: "DELETE", path: at("/v1/me/addresses", addressId), repeat: "never", signal: options.signal,
+    });
+  }
+
+  /** The key with which browsers subscribe to notifications, and the browsers of the caller. */
+  async getPush(options: CallOptions = {}): Promise<doc.PushView> {
+    return (await this.transport.call<doc.PushView>({
+      method: "GET", path: "/v1/me/push", repeat: "always", needs: ["data"], signal: options.signal,
+    })).value;
+  }
+
+  /** Adds a browser of the caller, from what its PushSubscription.toJSON returns. Again is a no-op. `removeAddress` removes it. */
+  async subscribePush(body: doc.PushBody, options: CallOptions = {}): Promise<doc.Address> {
+    return (await this.transport.call<doc.Address>({
+      method: "POST", path: "/v1/me/push", body, repeat: "always", needs: ["address_id"], signal: options.signal,
+    })).value;
+  }
+
+  /** The times of the day at which the caller gets no messages. */
+  async getQuietHours(options: CallOptions = {}): Promise<doc.QuietHoursView> {
+    return (await this.transport.call<doc.QuietHoursView>({
+      method: "GET", path: "/v1/me/quiet-hours", repeat: "always", signal: options.signal,
+    })).value;
+  }
+
+  /** Sets the times of the day at which the caller gets no messages. */
+  async setQuietHours(body: doc.QuietHours, options: CallOptions = {}): Promise<doc.QuietHoursView> {
+    return (await this.transport.call<doc.QuietHoursView>({
+      method: "PUT", path: "/v1/me/quiet-hours", body, repeat: "always", needs: ["quiet_hours"], signal: options.signal,
+    })).value;
+  }
+
+  /** Ends the caller's quiet hours. Again is a no-op. */
+  async clearQuietHours(options: CallOptions = {}): Promise<void> {
+    await this.transport.call<void>({
+      method: "DELETE", path: "/v1/me/quiet-hours", repeat: "always", signal: options.signal,
+    });
+  }
+
+  /** The audit's own log, the oldest line first: changes to who may decide, outside of sessions. */
+  async listAudit(options: CallOptions & { limit?: number; cursor?: string } = {}): Promise<doc.AuditList> {
+    return (await this.transport.call<doc.AuditList>({
+      method: "GET", path: "/v1/audit", query: { limit: options.limit, cursor: options.cursor }, repeat: "always", needs: ["data"], signal: options.signal,
+    })).value;
+  }
+
+  /**
+   * Removes the contents of events from a session for good: of `eventIds`, or of up to 200 before
+   * `beforeMs`. Again is a no-op; `afterEventId` continues.
+   */
+  async redact(sessionId: string, reason: string, options: CallOptions & { afterEventId?: string; beforeMs?: number; eventIds?: string[] } = {}): Promise<doc.Redacted> {
+    return (await this.transport.call<doc.Redacted>({
+      method: "POST", path: at("/v1/sessions", sessionId, "redact"), body: { reason, after_event_id: options.afterEventId, before_ms: options.beforeMs, event_ids: options.eventIds }, repeat: "always", needs: ["redacted"], signal: options.signal,
     })).value;
   }
 
   /** The version of the service. */
   async version(options: CallOptions = {}): Promise<doc.Version> {
     return (await this.transport.call<doc.Version>({
-      method: "GET", path: "/version", repeat: "always", signal: options.signal,
+      method: "GET", path: "/version", repeat: "always", needs: ["version"], signal: options.signal,
     })).value;
   }
 

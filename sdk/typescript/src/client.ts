@@ -1,4 +1,4 @@
-import { type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
+import { type Call, type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
 import { appends } from "./appends.js";
 import { Calls } from "./calls.js";
 import { invalid, isKind, isTransient } from "./errors.js";
@@ -66,7 +66,8 @@ export class Holdpoint extends Calls {
 
   async #createRun(path: string, body: doc.CreateRun, options: KeyedOptions): Promise<CreatedRun> {
     const key = options.idempotencyKey ?? (body.run_id ? undefined : randomUUID());
-    const reply = await this.#post<doc.RunView | doc.Claim>(path, body, { ...options, idempotencyKey: key });
+    const needs = (reply: object) => ("run" in reply ? ["run", "lease"] : ["run_id", "status"]);
+    const reply = await this.#post<doc.RunView | doc.Claim>(path, body, { ...options, idempotencyKey: key }, "always", needs);
     const created = { replayed: reply.replayed, existing: reply.status === 200 };
     if (!("run" in reply.value)) return { ...created, run: reply.value };
     const claim = reply.value;
@@ -229,7 +230,7 @@ export class Holdpoint extends Calls {
 
   /** Makes a session, or returns the one that has the id. */
   async createSession(body: doc.CreateSession = {}, options: CallOptions = {}): Promise<doc.SessionView> {
-    return (await this.#post<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || newID("session") }, options)).value;
+    return await this.#work<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || newID("session") }, options, "session_id");
   }
 
   /** Makes a run in the session and waits until it waits for a person or ends, 30 s by default and 60 s at most. */
@@ -368,7 +369,7 @@ export class Holdpoint extends Calls {
     body: unknown,
     options: KeyedOptions & { waitMs?: number; heldMs?: number },
     repeat: Repeatable = "always",
-    needs?: string[],
+    needs?: Call["needs"],
   ): Promise<Reply<T>> {
     return await this.transport.call<T>({
       method: "POST", path, body, key: options.idempotencyKey, preferMs: options.waitMs, heldMs: options.heldMs, repeat, needs, signal: options.signal,

@@ -50,8 +50,11 @@ export interface Call {
   /** How long the service may hold the reply, when not preferMs. */
   heldMs?: number | undefined;
   repeat: Repeatable;
-  /** The members that such a reply always has. A reply without them, such as {} from a proxy, is not the service's. */
-  needs?: readonly string[] | undefined;
+  /**
+   * The members that such a reply always has, or a function that names them for a reply. A reply without them, such as {} from a
+   * proxy, is not the service's.
+   */
+  needs?: readonly string[] | ((reply: object) => readonly string[]) | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -290,7 +293,8 @@ function documentIn(call: Call, text: string): unknown {
     throw new UnavailableError(`${where}: the reply is not JSON, so the outcome is not known`, { cause });
   }
   if (typeof document !== "object" || document === null) throw new UnavailableError(`${where}: the reply is not a document, so the outcome is not known`);
-  const lacks = call.needs?.find((name) => (document as Record<string, unknown>)[name] == null);
+  const needs = typeof call.needs === "function" ? call.needs(document) : call.needs;
+  const lacks = needs?.find((name) => (document as Record<string, unknown>)[name] == null);
   if (lacks !== undefined) throw new UnavailableError(`${where}: the reply has no ${lacks}, so the outcome is not known`);
   return document;
 }

@@ -44,7 +44,7 @@ export function result<T extends object>(reply: Reply<T>): T & { readonly replay
 /** Reads one page of a list. */
 export async function page<T>(transport: Transport, path: string, query: Query, options: PageOptions): Promise<doc.Page<T>> {
   const asked = { ...query, page: true, limit: options.limit, cursor: options.cursor };
-  return (await transport.call<doc.Page<T>>({ method: "GET", path, query: asked, repeat: "always", signal: options.signal })).value;
+  return (await transport.call<doc.Page<T>>({ method: "GET", path, query: asked, repeat: "always", needs: ["items", "pagination"], signal: options.signal })).value;
 }
 
 /** Reads a list to its end, page by page. */

@@ -63,6 +63,25 @@ export type AmendSession = Schemas["AmendSession"];
 export type AskParent = Schemas["AskParent"];
 export type AskParentReply = Schemas["AskParentReply"];
 export type InterruptReply = Schemas["InterruptReply"];
+export type RequestExplanation = Schemas["RequestExplanation"];
+export type RunExplanation = Schemas["RunExplanation"];
+export type Webhook = Schemas["Webhook"];
+export type WebhookBody = Schemas["WebhookBody"];
+export type WebhookList = Schemas["WebhookList"];
+export type WebhookSecret = Schemas["WebhookSecret"];
+export type WebhookTest = Schemas["WebhookTest"];
+export type WebhookReplay = Schemas["WebhookReplay"];
+export type ChannelList = Schemas["ChannelList"];
+export type ChannelTest = Schemas["ChannelTest"];
+export type Address = Schemas["Address"];
+export type AddressList = Schemas["AddressList"];
+export type PushBody = Schemas["PushBody"];
+export type PushView = Schemas["PushView"];
+export type QuietHours = Schemas["QuietHours"];
+export type QuietHoursView = Schemas["QuietHoursView"];
+export type AuditEntry = Schemas["AuditEntry"];
+export type AuditList = Schemas["AuditList"];
+export type Redacted = Schemas["Redacted"];
 
 /** What a grant says. */
 export interface GrantClaims {

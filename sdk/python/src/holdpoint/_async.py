@@ -240,7 +240,7 @@ class AsyncHoldpoint(Calls):
         """Makes a session, or returns the one that has the id."""
         given = dict(body or {})
         given.setdefault("session_id", new_id("session"))
-        return cast(doc.SessionView, (await self.transport.call("POST", "/v1/sessions", body=given)).value)
+        return cast(doc.SessionView, await self._work("/v1/sessions", given, "session_id"))
 
     async def send_input(
         self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None = None, idempotency_key: str | None = None,
@@ -357,7 +357,7 @@ class AsyncHoldpoint(Calls):
 
     async def _create_run(self, path: str, body: Mapping[str, Any], key: str | None) -> CreatedRun:
         key = key or (None if body.get("run_id") else str(uuid.uuid4()))
-        reply = await self.transport.call("POST", path, body=dict(body), key=key)
+        reply = await self.transport.call("POST", path, body=dict(body), key=key, needs=_created)
         if "run" not in reply.value:
             return CreatedRun(reply.value, None, reply.replayed, reply.status == 200)
         claim = reply.value
@@ -386,6 +386,12 @@ class AsyncHoldpoint(Calls):
         self, path: str, body: Any, key: str | None, prefer: float | None = None, needs: Sequence[str] = (),
     ) -> Reply:
         return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer, needs=needs)
+
+
+def _created(reply: Any) -> Sequence[str]:
+    """Returns the members of a reply that has made a run: a claim, or the run."""
+    return ["run", "lease"] if "run" in reply else ["run_id", "status"]
+
 
 def _pending(noun: str, session_id: str | None) -> str:
     return f"/v1/{noun}" if session_id is None else at("/v1/sessions", session_id, noun)

@@ -64,7 +64,8 @@ class Paging:
     transport: Transport
 
     async def _page(self, path: str, filters: Mapping[str, Any], limit: int | None, cursor: str | None) -> Page[Any]:
-        page = (await self.transport.call("GET", path, query={**filters, "page": "true", "limit": limit, "cursor": cursor})).value
+        query = {**filters, "page": "true", "limit": limit, "cursor": cursor}
+        page = (await self.transport.call("GET", path, query=query, needs=["items", "pagination"])).value
         return Page(page["items"], page["pagination"])
 
     async def _walk(self, path: str, filters: Mapping[str, Any]) -> AsyncIterator[Any]:

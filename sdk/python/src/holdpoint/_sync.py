@@ -245,6 +245,19 @@ class Holdpoint:
         """An approval or a question by its handle, open or settled. context adds as many settled requests of its session."""
         return self._portal.call(self._async.get_request(handle, context=context))
 
+    def acknowledge_request(self, handle: str, state: str, *, until_ms: int | None=None) -> doc.RequestView:
+        """The state "acknowledged" shows everyone that the caller is looking at a pending request, and "snoozed" holds back messages to
+        the caller, each until until_ms; "none" takes either back. It decides nothing. Again is a no-op."""
+        return self._portal.call(self._async.acknowledge_request(handle, state, until_ms=until_ms))
+
+    def explain_request(self, handle: str) -> doc.RequestExplanation:
+        """Says what an approval or a question waits for, who may decide it, and what its deadline does."""
+        return self._portal.call(self._async.explain_request(handle))
+
+    def explain_run(self, run_id: str) -> doc.RunExplanation:
+        """Says what a run waits for: another run of its session, a worker, a person, or the parent session."""
+        return self._portal.call(self._async.explain_run(run_id))
+
     def list_workers(self) -> doc.WorkersView:
         """The leases that are in force, by worker."""
         return self._portal.call(self._async.list_workers())
@@ -313,6 +326,93 @@ class Holdpoint:
         """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address as
         ticket, works once within a minute, and for that path alone, such as /v1/sessions/releases/stream. Never repeated."""
         return self._portal.call(self._async.create_stream_ticket(path))
+
+    def create_webhook(self, body: Mapping[str, Any]) -> doc.WebhookSecret:
+        """Makes a webhook. Its secret cannot be had again, so the call is never repeated."""
+        return self._portal.call(self._async.create_webhook(body))
+
+    def list_webhooks(self) -> doc.WebhookList:
+        """All webhooks, the oldest first."""
+        return self._portal.call(self._async.list_webhooks())
+
+    def get_webhook(self, webhook_id: str) -> doc.Webhook:
+        """Show a webhook."""
+        return self._portal.call(self._async.get_webhook(webhook_id))
+
+    def change_webhook(self, webhook_id: str, body: Mapping[str, Any]) -> doc.Webhook:
+        """Changes the settings of a webhook that body has, and keeps the others."""
+        return self._portal.call(self._async.change_webhook(webhook_id, body))
+
+    def remove_webhook(self, webhook_id: str) -> None:
+        """Deletes a webhook and drops its pending deliveries. Never repeated: the second call would not find it."""
+        self._portal.call(self._async.remove_webhook(webhook_id))
+
+    def rotate_webhook(self, webhook_id: str, *, grace_ms: int | None=None) -> doc.WebhookSecret:
+        """Gives a webhook another secret, which cannot be had again. Deliveries are signed with the present one, too, for grace_ms, a day
+        if it is left out. Never repeated."""
+        return self._portal.call(self._async.rotate_webhook(webhook_id, grace_ms=grace_ms))
+
+    def test_webhook(self, webhook_id: str) -> doc.WebhookTest:
+        """Posts a test event to a webhook's URL once, and says whether it was delivered. Never repeated."""
+        return self._portal.call(self._async.test_webhook(webhook_id))
+
+    def replay_webhook(self, webhook_id: str) -> doc.WebhookReplay:
+        """Makes the oldest 1,000 deliveries that were given up due again. Call it again while more is true."""
+        return self._portal.call(self._async.replay_webhook(webhook_id))
+
+    def list_channels(self) -> doc.ChannelList:
+        """The channels for notifications by name, with how many of their messages are not sent or were given up."""
+        return self._portal.call(self._async.list_channels())
+
+    def test_channel(self, name: str, address: str) -> doc.ChannelTest:
+        """Sends a test message once, and says whether it was delivered. Never repeated."""
+        return self._portal.call(self._async.test_channel(name, address))
+
+    def list_addresses(self) -> doc.AddressList:
+        """The addresses at which the caller is notified, the oldest first, and the channels to which the caller can add one."""
+        return self._portal.call(self._async.list_addresses())
+
+    def add_address(self, channel: str, address: str, *, principal: str | None=None) -> doc.Address:
+        """Adds an address of the caller, or for an admin one of principal, and sends a code to it for verify_address. Never repeated:
+        each call sends a message."""
+        return self._portal.call(self._async.add_address(channel, address, principal=principal))
+
+    def verify_address(self, address_id: str, code: str) -> doc.Address:
+        """Verifies an address by the code that was sent to it. Never repeated: a code has five tries."""
+        return self._portal.call(self._async.verify_address(address_id, code))
+
+    def remove_address(self, address_id: str) -> None:
+        """Deletes an address or a browser of the caller. Never repeated: the second call would not find it."""
+        self._portal.call(self._async.remove_address(address_id))
+
+    def get_push(self) -> doc.PushView:
+        """The key with which browsers subscribe to notifications, and the browsers of the caller."""
+        return self._portal.call(self._async.get_push())
+
+    def subscribe_push(self, body: Mapping[str, Any]) -> doc.Address:
+        """Adds a browser of the caller, from what its PushSubscription.toJSON returns. Again is a no-op. remove_address removes it."""
+        return self._portal.call(self._async.subscribe_push(body))
+
+    def get_quiet_hours(self) -> doc.QuietHoursView:
+        """The times of the day at which the caller gets no messages."""
+        return self._portal.call(self._async.get_quiet_hours())
+
+    def set_quiet_hours(self, body: Mapping[str, Any]) -> doc.QuietHoursView:
+        """Sets the times of the day at which the caller gets no messages."""
+        return self._portal.call(self._async.set_quiet_hours(body))
+
+    def clear_quiet_hours(self) -> None:
+        """Ends the caller's quiet hours. Again is a no-op."""
+        self._portal.call(self._async.clear_quiet_hours())
+
+    def list_audit(self, *, limit: int | None=None, cursor: str | None=None) -> doc.AuditList:
+        """The audit's own log, the oldest line first: changes to who may decide, outside of sessions."""
+        return self._portal.call(self._async.list_audit(limit=limit, cursor=cursor))
+
+    def redact(self, session_id: str, reason: str, *, after_event_id: str | None=None, before_ms: int | None=None, event_ids: Sequence[str] | None=None) -> doc.Redacted:
+        """Removes the contents of events from a session for good: of event_ids, or of up to 200 before before_ms. Again is a no-op;
+        after_event_id continues."""
+        return self._portal.call(self._async.redact(session_id, reason, after_event_id=after_event_id, before_ms=before_ms, event_ids=event_ids))
 
     def version(self) -> doc.VersionReply:
         """The version of the service."""

@@ -9,7 +9,7 @@ import random
 import re
 import ssl
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -78,6 +78,8 @@ def now() -> float:
 
 
 Repeatable = Literal["never", "if_not_taken", "always"]
+Needs = Sequence[str] | Callable[[Any], Sequence[str]]
+"""The members that a reply always has, or a function that names them for a reply."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class Transport:
 
     async def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, key: str | None = None,
-        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always", needs: Sequence[str] = (),
+        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always", needs: Needs = (),
     ) -> Reply:
         """Makes a call; prefer asks for a reply that is held for so many seconds, held says how long it may be. needs are the
         members that such a reply always has: a reply without them, such as {} from a proxy, is not the service's."""
@@ -167,7 +169,7 @@ class Transport:
 
     async def _attempt(
         self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], limit: float,
-        needs: Sequence[str],
+        needs: Needs,
     ) -> Reply:
         try:
             async with asyncio.timeout(limit), self.open(method, path, query, body, headers, "application/json") as response:
@@ -226,7 +228,7 @@ def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:
     return repeat == "always" and is_kind(failure, "unavailable")
 
 
-def _document(where: str, text: bytes, needs: Sequence[str]) -> Any:
+def _document(where: str, text: bytes, needs: Needs) -> Any:
     """Returns the document of a reply. Anything else, such as a page that says "back soon", comes from something in between."""
     try:
         document = decode_json(text)
@@ -234,7 +236,7 @@ def _document(where: str, text: bytes, needs: Sequence[str]) -> Any:
         raise UnavailableError(f"{where}: the reply is not JSON, so the outcome is not known") from failure
     if not isinstance(document, (dict, list)):
         raise UnavailableError(f"{where}: the reply is not a document, so the outcome is not known")
-    for name in needs:
+    for name in needs(document) if callable(needs) else needs:
         if not isinstance(document, dict) or document.get(name) is None:
             raise UnavailableError(f"{where}: the reply has no {name}, so the outcome is not known")
     return document
