@@ -1,8 +1,9 @@
 import { type Holdpoint, requireID } from "./client.js";
+import { cancelledError, failureText, jsonOrNone, stoppedError } from "./ended.js";
 import { AttemptError, HoldpointError, ProblemError, invalid, isKind, ofRun } from "./errors.js";
 import { isUnanswered, randomUUID } from "./http.js";
 import { now, sleep } from "./retry.js";
-import { Task, cancelledError, failureText, jsonOrNone, stoppedError } from "./task.js";
+import { Task } from "./task.js";
 import type { Claim } from "./types.js";
 
 /**
