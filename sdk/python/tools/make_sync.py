@@ -89,7 +89,7 @@ def task() -> str:
         '        """Why the handler must not go on: lease_lost, cancelled or worker_stopped. No thread is ended for it: a long handler looks."""\n'
         "        return self._async.stopped",
     ]
-    return "\n\n".join(parts + [method(node) for node in methods("AsyncTask", "_task.py") if node.name not in left_to_the_worker])
+    return "\n\n".join(parts + [method(node) for node in methods("AsyncTask", "_task.py") if node.name not in (*left_to_the_worker, "stopped")])
 
 
 target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else source / "_sync.py"
