@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// A reply such as {} comes from an intermediary: the caller must not take the run for decided.
-func TestAReplyWithoutMembersDoesNotSayThatAnythingWasDecided(t *testing.T) {
+// A reply such as {} comes from an intermediary: the caller must not take the run for decided, or created.
+func TestAReplyWithoutMembersDoesNotSayThatAnythingHappened(t *testing.T) {
 	t.Parallel()
 	for name, call := range map[string]func(context.Context, *client.Client) (any, error){
 		"ResolveRunApprovals": func(ctx context.Context, c *client.Client) (any, error) {
@@ -43,6 +43,28 @@ func TestAReplyWithoutMembersDoesNotSayThatAnythingWasDecided(t *testing.T) {
 		"EndSession": func(ctx context.Context, c *client.Client) (any, error) { return c.EndSession(ctx, "session", "") },
 		"AddRule": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.AddRule(ctx, client.AddRuleParams{Effect: api.RuleDeny})
+		},
+		"CreateRun": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.CreateRun(ctx, client.CreateRunParams{})
+		},
+		"CreateRun with a claim": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.CreateRun(ctx, client.CreateRunParams{Claim: &api.ClaimOptions{WorkerID: "w"}})
+		},
+		"CreateSessionRun": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.CreateSessionRun(ctx, "session", client.CreateRunParams{})
+		},
+		"CreateSession": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.CreateSession(ctx, client.CreateSessionParams{})
+		},
+		"CreateToken": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.CreateToken(ctx, api.CreateTokenBody{})
+		},
+		"RotateToken": func(ctx context.Context, c *client.Client) (any, error) { return c.RotateToken(ctx, "token", 0) },
+		"CreateWebhook": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.CreateWebhook(ctx, api.WebhookBody{})
+		},
+		"RotateWebhook": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.RotateWebhook(ctx, "webhook", api.RotateWebhookBody{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ func (c *Client) ListAddresses(ctx context.Context) (*api.AddressList, error) {
 }
 
 // AddAddress adds an address of the caller, or for an admin one of another person, and sends a code to it. It is
-// retried only if the service cannot have received the call. Errors: [ErrInvalid]; [ErrForbidden].
+// never retried. Errors: [ErrInvalid]; [ErrForbidden].
 func (c *Client) AddAddress(ctx context.Context, body api.AddressBody) (*api.Address, error) {
 	return post[api.Address](ctx, c, at("/v1/me/addresses"), body, never)
 }

@@ -113,16 +113,35 @@ func (c *Client) createRun(ctx context.Context, to path, params CreateRunParams)
 		return nil, err
 	}
 	var text jsontext.Value
-	r, err := c.do(ctx, call{method: http.MethodPost, path: to, body: body, key: k, out: &text, repeat: always})
+	var created CreatedRun
+	var unreadable error
+	r, err := c.do(ctx, call{
+		method: http.MethodPost, path: to, body: body, key: k, out: &text, repeat: always,
+		whole: func() bool {
+			created, unreadable = decodeCreated(text, params.Claim != nil)
+			return unreadable != nil || created.RunID != ""
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	created := &CreatedRun{Replayed: r.replayed, Existing: r.status == http.StatusOK}
+	if unreadable != nil {
+		return nil, fmt.Errorf("decode reply of %s: %w", to.text, unreadable)
+	}
+	created.Replayed, created.Existing = r.replayed, r.status == http.StatusOK
+	if created.Claim != nil && !stillHeld(created.Claim) {
+		created.Claim = nil
+	}
+	return &created, nil
+}
+
+// decodeCreated decodes the reply to a creation, which may be a claim if the call asked for one.
+func decodeCreated(text jsontext.Value, claimed bool) (created CreatedRun, err error) {
 	// A Claim has the run as a member; a RunView is one.
 	var claim struct {
 		Run jsontext.Value `json:"run"`
 	}
-	if params.Claim != nil {
+	if claimed {
 		err = json.Unmarshal(text, &claim)
 	}
 	switch {
@@ -134,13 +153,7 @@ func (c *Client) createRun(ctx context.Context, to path, params CreateRunParams)
 		err = json.Unmarshal(text, created.Claim)
 		created.RunView = created.Claim.Run
 	}
-	if err != nil {
-		return nil, fmt.Errorf("decode reply of %s: %w", to.text, err)
-	}
-	if created.Claim != nil && !stillHeld(created.Claim) {
-		created.Claim = nil
-	}
-	return created, nil
+	return created, err
 }
 
 // stillHeld reports whether the lease in a claim is the current lease of its run. A

@@ -31,10 +31,10 @@ func (c *Client) CreateSession(ctx context.Context, params CreateSessionParams) 
 	if params.SessionID == "" {
 		params.SessionID = newID("session")
 	}
-	return post[api.SessionView](ctx, c, at("/v1/sessions"), api.CreateSessionBody{
+	return work(ctx, c, at("/v1/sessions"), api.CreateSessionBody{
 		SessionID: &params.SessionID, AgentID: optional(params.AgentID),
 		ParentSessionID: optional(params.ParentSessionID), Metadata: metadata,
-	}, always)
+	}, hasSessionID)
 }
 
 // encodeMember returns a member of a body as JSON; nil for a nil value, which leaves the

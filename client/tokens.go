@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -13,11 +14,13 @@ func (c *Client) Me(ctx context.Context) (*api.Me, error) {
 	return get[api.Me](ctx, c, at("/v1/me"), nil)
 }
 
-// CreateToken creates a token. Its secret is only in this result, so the call is only
-// retried if the service cannot have received it. Errors: [ErrInvalid]; [ErrForbidden].
+// CreateToken creates a token. Its secret is only in this result, so the call is never
+// retried. Errors: [ErrInvalid]; [ErrForbidden].
 func (c *Client) CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error) {
-	return post[api.TokenSecret](ctx, c, at("/v1/tokens"), body, never)
+	return wholeDocument(ctx, c, call{method: http.MethodPost, path: at("/v1/tokens"), body: body, repeat: never}, hasTokenID)
 }
+
+func hasTokenID(reply *api.TokenSecret) bool { return reply.Token.TokenID != "" }
 
 // TokenListParams select tokens.
 type TokenListParams struct {
@@ -47,10 +50,12 @@ func (c *Client) GetToken(ctx context.Context, tokenID string) (*api.TokenView, 
 }
 
 // RotateToken gives a token a new secret; the current one remains valid for graceMs more.
-// It is only retried if the service cannot have received it. Errors: [ErrNotFound];
+// It is never retried. Errors: [ErrNotFound];
 // [ErrInvalid]; [ErrForbidden].
 func (c *Client) RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error) {
-	return post[api.TokenSecret](ctx, c, at("/v1/tokens", tokenID, "rotate"), api.RotateTokenBody{GraceMs: graceMs}, never)
+	return wholeDocument(ctx, c, call{
+		method: http.MethodPost, path: at("/v1/tokens", tokenID, "rotate"), body: api.RotateTokenBody{GraceMs: graceMs}, repeat: never,
+	}, hasTokenID)
 }
 
 // RevokeToken revokes a token. Repeating it is a no-op. Errors: [ErrNotFound];

@@ -2,14 +2,19 @@ package client
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// CreateWebhook creates a webhook. Its secret is only in this result, so the call is only
-// retried if the service cannot have received it. Errors: [ErrInvalid]; [ErrForbidden].
+// CreateWebhook creates a webhook. Its secret is only in this result, so the call is never
+// retried. Errors: [ErrInvalid]; [ErrForbidden].
 func (c *Client) CreateWebhook(ctx context.Context, body api.WebhookBody) (*api.WebhookSecret, error) {
-	return post[api.WebhookSecret](ctx, c, at("/v1/webhooks"), body, never)
+	return wholeDocument(ctx, c, call{method: http.MethodPost, path: at("/v1/webhooks"), body: body, repeat: never}, hasSecret)
+}
+
+func hasSecret(reply *api.WebhookSecret) bool {
+	return reply.Webhook.WebhookID != "" && reply.Secret != ""
 }
 
 // ListWebhooks returns all webhooks, oldest first. Errors: [ErrForbidden].
@@ -35,10 +40,9 @@ func (c *Client) RemoveWebhook(ctx context.Context, webhookID string) error {
 }
 
 // RotateWebhook gives a webhook a new secret; for the time in the body, deliveries are also
-// signed with the current one. It is only retried if the service cannot have received it.
-// Errors: [ErrNotFound]; [ErrInvalid]; [ErrForbidden].
+// signed with the current one. It is never retried. Errors: [ErrNotFound]; [ErrInvalid]; [ErrForbidden].
 func (c *Client) RotateWebhook(ctx context.Context, webhookID string, body api.RotateWebhookBody) (*api.WebhookSecret, error) {
-	return post[api.WebhookSecret](ctx, c, at("/v1/webhooks", webhookID, "rotate"), body, never)
+	return wholeDocument(ctx, c, call{method: http.MethodPost, path: at("/v1/webhooks", webhookID, "rotate"), body: body, repeat: never}, hasSecret)
 }
 
 // TestWebhook posts a test event to the endpoint once, and returns the result. Errors:
