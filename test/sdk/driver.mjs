@@ -89,6 +89,7 @@ const steps = {
   approve: async (s) => decided(await client(s.as).approve(s.shown, "updated_input" in s ? { updated_input: s.updated_input } : {}, { idempotencyKey: s.key })),
   deny: async (s) => decided(await client(s.as).deny(s.shown, s.reason ? { reason: s.reason } : {})),
   answer: async (s) => decided(await client(s.as).answer(s.shown, s.answers ?? { value: s.value })),
+  call: (s) => client(s.as)[s.call.replace(/_(.)/g, (_, letter) => letter.toUpperCase())](...s.arguments),
   list_runs: async (s) => {
     const runIds = [];
     for await (const run of service.allRuns({ sessionId: s.session, limit: 1 })) runIds.push(run.run_id);

@@ -186,6 +186,9 @@ class Sync:
     def answer(self, s):
         return self.client(s).answer(s["shown"], s.get("answers"), value=s.get("value"))
 
+    def call(self, s):
+        return getattr(self.client(s), s["call"])(*s["arguments"])
+
     def list_runs(self, s):
         return {"run_ids": [run["run_id"] for run in self.service.all_runs(session_id=s["session"])]}
 

@@ -171,6 +171,8 @@ type givenStep struct {
 	UpdatedInput api.JSON                 `json:"updated_input"`
 	Answers      []api.UserQuestionAnswer `json:"answers"`
 	Value        api.JSON                 `json:"value"`
+	Call         string                   `json:"call"`
+	Arguments    arguments                `json:"arguments"`
 }
 
 func (d *goDriver) do(s step) outcome {
@@ -235,6 +237,8 @@ func (d *goDriver) do(s step) outcome {
 		return of(decided(d.client(given.As).AnswerRunQuestion(ctx, given.Shown.RunID, client.AnswerQuestionParams{
 			Resolution: api.UserQuestionResolution{RequestID: given.Shown.Request.ID, Answers: given.Answers, Value: given.Value},
 		})))
+	case "call":
+		return plainCall(ctx, d.client(given.As), given.Call, given.Arguments)
 	case "list_runs":
 		ids := []string{}
 		for run, err := range d.service.AllRuns(ctx, client.RunListParams{SessionID: given.Session, PageParams: client.PageParams{Limit: 1}}) {

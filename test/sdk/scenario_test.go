@@ -89,7 +89,7 @@ func TestScenarios(t *testing.T) { //nolint:tparallel // the processes of one su
 	for library, begin := range libraries {
 		t.Run(library, func(t *testing.T) {
 			t.Parallel()
-			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+			service := rig.Start(t, rig.Options{Database: rig.SQLite(t), Env: []string{"HOLDPOINT_SECRET_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}})
 			driver := begin(t, service.URL())
 			for _, scenario := range scenarios {
 				t.Run(scenario.Name, func(t *testing.T) {
