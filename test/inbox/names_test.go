@@ -38,6 +38,7 @@ func (f *flows) names(t *testing.T) {
 	require.Empty(t, whole(), "an id that says nothing")
 	f.shoot(t, p, "run")
 	p.copies(first.RunID)
+	f.namesSession(t, p, first.PendingApprovals[0].Handle)
 
 	_, err = f.client.ResolveRunApprovals(t.Context(), first.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: first.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}}})
 	require.NoError(t, err)
@@ -56,6 +57,35 @@ func (f *flows) names(t *testing.T) {
 	f.shoot(t, p, "effects")
 	_, err = f.client.EndSession(t.Context(), session, "")
 	require.NoError(t, err)
+}
+
+// namesSession reads the name of the session where its request is open. However long it is, it does not move the command.
+func (f *flows) namesSession(t *testing.T, p *page, handle string) {
+	t.Helper()
+	for _, width := range []int64{1280, 390} {
+		place := map[int64]string{1280: ".meta", 390: ".crumbs"}[width]
+		p.in("light", width, 844)
+		p.load("/?prompt=" + handle)
+		label := "document.querySelector(" + quoted(place+" .label") + ")"
+		p.until("the name of the session", func() bool { return p.read(label+"?.checkVisibility() ? "+label+".innerText : ''") == "Nightly build" })
+		require.Equal(t, "Nightly build", p.eval(label+".title"))
+		require.Equal(t, "1", p.eval(`String(document.querySelectorAll("#detail .label").length)`))
+		top := func() string {
+			p.frame()
+			return p.eval(`String(document.querySelector("pre.command").getBoundingClientRect().top)`)
+		}
+		short := top()
+		p.eval("(" + label + `.textContent = "Nightly build of ".repeat(20), "")`)
+		require.Equal(t, short, top(), "at %d pixels", width)
+		require.Empty(t, p.eval(badlySet))
+		p.eval("(" + label + `.remove(), "")`)
+		require.Equal(t, short, top(), "without a name, at %d pixels", width)
+	}
+	if !f.phone {
+		p.in("light", 1280, 900)
+	} else {
+		p.in("dark", 390, 844)
+	}
 }
 
 // copies presses the first button that copies, where the browser forbids it, where it copies, and where it has no

@@ -15,14 +15,14 @@ import { changed, lookUp, nowMs, open } from "./inbox.js";
 import { Part } from "./json.js";
 import { withoutFolder } from "./kinds.js";
 import { titleOf } from "./headings.js";
-import { marked } from "./marks.js";
+import { marked, plain } from "./marks.js";
 import { Hints } from "./hints.js";
 import { ID } from "./ids.js";
 import { Looking } from "./looking.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
 import { askerOf, askingSession, outcomeOf } from "./row.js";
-import { waitsElsewhere } from "./same_call.js";
+import { labelOf, waitsElsewhere } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
@@ -83,10 +83,16 @@ function Due({ one }) {
   return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${fullDeadline(one)}>${text}</span>`;
 }
 
+// Label names the session. On a narrow page it stands between the crumbs, where it takes no line of its own.
+function Label({ one }) {
+  const name = labelOf(one);
+  return name && html`<span class="label" dir="auto" title=${plain(name)}>${marked(name)}</span>`;
+}
+
 function Meta({ one }) {
   const found = about(one), folder = found.folder?.text || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
   const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
-  return html`<p class="meta"><span title=${one.agent}>${marked(nameOfAgent(one.agent))}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
+  return html`<p class="meta"><span title=${one.agent}>${marked(nameOfAgent(one.agent))}</span>${!isNarrow() && html`<${Label} one=${one} />`}${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
     <${When} ms=${one.createdMs}>${asked}<//></p>`;
 }
 
@@ -170,9 +176,9 @@ function SameCall({ one }) {
 
 // Crumbs lead back to the list from a prompt that is a page of its own.
 function Crumbs({ one }) {
-  if (location.pathname === "/history") return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ History</button></p>`;
+  if (location.pathname === "/history") return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ History</button><${Label} one=${one} /></p>`;
   const list = visible(), at = rowIndex(list, one.handle);
-  return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Inbox</button>${at >= 0 && html`<span>${at + 1} of ${list.length}</span>`}</p>`;
+  return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Inbox</button><${Label} one=${one} />${at >= 0 && html`<span>${at + 1} of ${list.length}</span>`}</p>`;
 }
 
 // onSnoozed returns what opens the next request when this one has left the list.

@@ -36,12 +36,15 @@ export function leadOf(row, members) {
   return row.lead = (kept && !kept.resolution && kept) || members.find(one => !one.resolution) || kept || members.at(-1);
 }
 
-// sessionName names the session of a call: its label, else its project, else its id. Among others of the same name it has
+// labelOf is what people call the session of a request: its label, else its project; "" for none.
+export const labelOf = one => one.label || one.origin?.project || "";
+
+// sessionName names the session of a call: by what people call it, else by its id. Among others of the same name it has
 // the end of its id as well.
 export function sessionName(one, among = []) {
-  const name = one.label || one.origin?.project;
+  const name = labelOf(one);
   if (!name) return shortID(one.session);
-  return among.some(other => other.session !== one.session && (other.label || other.origin?.project) === name) ? `${name} …${one.session.slice(-8)}` : name;
+  return among.some(other => other.session !== one.session && labelOf(other) === name) ? `${name} …${one.session.slice(-8)}` : name;
 }
 
 // namesOf names the sessions of calls: "shop, shop2, shop3".

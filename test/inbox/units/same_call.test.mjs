@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { callsOf, joinRow, leadOf, leaveRow, waitsElsewhere } = await import(process.env.HOLDPOINT_ASSETS + "/same_call.js");
+const { callsOf, joinRow, labelOf, leadOf, leaveRow, waitsElsewhere } = await import(process.env.HOLDPOINT_ASSETS + "/same_call.js");
 
 let n = 0;
 const call = (session, digest = "d", tool_name = "Bash", kind = "approval") => { const one = { kind, handle: "h" + ++n, session, digest, request: { tool_name } }; joinRow(one); return one; };
@@ -62,4 +62,10 @@ test("where a call also waits, with what only the service knows of", () => {
   assert.equal(waitsElsewhere([], [a, b], 0), "The same call waits in 2 other sessions.");
   assert.equal(waitsElsewhere([], [b, again], 0), "The same call waits 2 more times.");
   assert.equal(waitsElsewhere([], [], 1), "The same call waits 1 more time.");
+});
+
+test("a session is called by its label, else by its project", () => {
+  assert.equal(labelOf({ label: "Nightly build", origin: { project: "shop" } }), "Nightly build");
+  assert.equal(labelOf({ origin: { project: "shop" } }), "shop");
+  assert.equal(labelOf({ origin: { directory: "~/src" } }), "", "the folder has its own place");
 });
