@@ -43,7 +43,7 @@ func commandIn(list []member) (command string, rest []member, found bool) {
 		return slices.DeleteFunc(slices.Clone(list), func(one member) bool { return one.name == name })
 	}
 	for _, name := range []string{"command", "cmd"} {
-		if command, found = textOf(list, name); found && command != "" {
+		if command, found = textOf(list, name); found && !blank(command) {
 			rest = without(name)
 			if argv, is := argumentsOf(rest, "argv"); is && runs(argv, command) {
 				rest = slices.DeleteFunc(rest, func(one member) bool { return one.name == "argv" }) // the same command as a list
@@ -56,8 +56,11 @@ func commandIn(list []member) (command string, rest []member, found bool) {
 			return QuoteLine(argv), without(name), true
 		}
 	}
-	return "", list, false // an empty command is shown as JSON
+	return "", list, false // a blank command is shown as JSON
 }
+
+// blank reports whether there is nothing to see in a text. Such a text is shown as JSON, which has it in quotation marks.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // textOf returns a member that is a string.
 func textOf(list []member, name string) (text string, found bool) {
@@ -108,9 +111,9 @@ func ofInput(input api.JSON) (said, rows []Row) {
 	var rest []member
 	for _, one := range list {
 		text, isText := textOf(list, one.name)
-		long := strings.Contains(text, "\n")
+		long := strings.Contains(text, "\n") && !blank(text)
 		switch {
-		case isText && !long && text != "" && (one.name == "description" || one.name == "reason"):
+		case isText && !long && !blank(text) && (one.name == "description" || one.name == "reason"):
 			said = append(said, Row{Label: one.name, Kind: Said, Value: text, Deciding: true})
 		case long && plainName.MatchString(one.name):
 			rows = append(rows, Row{Label: "input." + one.name, Kind: Verbatim, Value: text, Deciding: true})

@@ -167,9 +167,11 @@ func expires(atMs *int64) Row {
 	return row
 }
 
-// present omits rows without a value.
+// present omits rows without a value, and words in which there is nothing to see.
 func present(rows []Row) []Row {
-	return slices.DeleteFunc(rows, func(row Row) bool { return row.Value == "" && row.AtMs == 0 })
+	return slices.DeleteFunc(rows, func(row Row) bool {
+		return row.Value == "" && row.AtMs == 0 || row.Kind == Said && blank(row.Value)
+	})
 }
 
 // hintsOf returns the hints of the agent's side, one per line.

@@ -72,6 +72,8 @@ func TestTextsOfSeveralLinesAreReadAsLines(t *testing.T) {
 		`{"command":"ls","command":"rm\n-rf"}`:                                                 {"action: Run a command", `{"command":"ls","command":"rm\n-rf"}`},
 		`{"command":"a\n\ud800"}`:                                                              {"action: Run a command", `{"command":"a\n\ud800"}`},
 		`{"command":"","x":"y"}`:                                                               {"action: Run a command", `{"command":"","x":"y"}`},
+		`{"command":" \n","reason":" "}`:                                                       {"action: Run a command", `{"command":" \n","reason":" "}`},
+		`{"file_path":"a","content":"\n"}`:                                                     {"action: Write a file", `{"file_path":"a","content":"\n"}`},
 		`{"steps":["a\nb"]}`:                                                                   {`{"steps":["a\nb"]}`},
 		`["a\nb"]`:                                                                             {`["a\nb"]`},
 		`{}`:                                                                                   {`{}`},
@@ -99,6 +101,13 @@ func TestWordsOfAnAgentStayInTheirRow(t *testing.T) {
 		return text
 	})
 	require.Equal(t, []string{"reason: x⟨LF⟩someone else must allow it: yes", "hints: info: y", "hints: input: harmless", `"ls"`}, lines)
+}
+
+// A reason in which there is nothing to see is not a line.
+func TestBlankWordsAreNoRow(t *testing.T) {
+	t.Parallel()
+	rows := prompt.OfApproval(&api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`1`), Reason: " ", Description: "\n"})
+	require.Equal(t, []string{"1"}, prompt.Lines(rows, func(text string, _ bool) string { return text }))
 }
 
 func TestWhatIsReadBeforeAQuestionIsAnswered(t *testing.T) {

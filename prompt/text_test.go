@@ -38,6 +38,7 @@ func TestCommandOfSaysWhatItLeavesOut(t *testing.T) {
 		`{"script":"x"}`:                 `{"script":"x"}`,
 		`{"command":["ls","a b"],"x":1}`: "ls 'a b' (and 1 more: x)",
 		`{"cmd":"ls"}`:                   "ls",
+		`{"command":" \n"}`:              `{"command":" \n"}`,
 		`"ls"`:                           `"ls"`,
 	} {
 		require.Equal(t, want, prompt.CommandOf(api.JSON(input)), input)

@@ -5,7 +5,7 @@ import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
 import { depthOf, highlighted, toLevel } from "./json.js";
-import { contentWords, describe, environment, fileWords, scalarText, separators, titleOf } from "./kinds.js";
+import { blankWords, changeWords, contentWords, describe, environment, fileWords, scalarText, separators, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
 
 const nextWord = /^(\s*)(\S+)/;
@@ -17,7 +17,8 @@ const commandText = command => command.split(separators).map((piece, i) => {
 });
 
 const scalar = node => node.kind !== "object" && node.kind !== "array";
-const shown = node => node.kind === "string" ? (node.value === "" ? html`<span class="json-word">""</span>` : marked(node.value)) : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;
+const said = text => text === "" ? html`<span class="json-word">""</span>` : marked(text);
+const shown = node => node.kind === "string" ? said(node.value) : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;
 
 // Fields shows members as a table, named by the titles of their schema.
 const Fields = ({ members, request, label }) => html`<dl class="fields" aria-label=${label}>${members.map(([name, node]) =>
@@ -58,6 +59,10 @@ function withCommand(node, request, wrap, fold) {
 const File = ({ path }) => path && html`<p class="file"><code>${marked(path)}</code></p>`;
 const text = (value, label) => html`<pre aria-label=${label}><code>${marked(value)}</code></pre>`;
 
+// orBlank is a text in its box. A box with nothing to see in it says so; an empty text has none.
+const Says = ({ words }) => words && html`<p class="file quiet">${words}</p>`;
+const orBlank = (value, of, box) => html`<${Says} words=${blankWords(value, of)} />${value !== "" && box}`;
+
 // FileHead is the heading of one of the files of a patch. Its button folds the file.
 const FileHead = ({ file, n, of, fold }) => html`<h3 class="file">${fold && of > 1 && html`<button type="button" class="link" aria-label=${`File ${n} of ${of}`} aria-expanded=${String(!fold.isShut(n))} onClick=${() => fold.toggle(n)}>${fold.isShut(n) ? "▸" : "▾"}</button> `}<code>${marked(file.path)}</code>
   <span class="n">${fileWords(file)}</span></h3>`;
@@ -72,14 +77,14 @@ function files(about, wrap, fold) {
 export function Content({ about, request, wrap = one => one, fold }) {
   const others = (about.kind === "command" ? withCommand : rest)(about.rest, request, wrap, fold);
   switch (about.kind) {
-    case "command": return html`${wrap(html`<pre class="command" aria-label="Command"><code>${commandText(about.command)}</code></pre>`)}${others}`;
+    case "command": return html`${wrap(orBlank(about.command, "command", html`<pre class="command" aria-label="Command"><code>${commandText(about.command)}</code></pre>`))}${others}`;
     case "edit": return html`${about.path && wrap(html`<${File} path=${about.path} />`)}${others}${about.changes.map(one =>
-      html`${wrap(html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
+      html`${wrap(html`<${Says} words=${changeWords(one)} />${one.before + one.after !== "" && html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`}`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
     case "patch": return html`${others}${files(about, wrap, fold)}`;
-    case "write": return html`${wrap(html`<p class="file"><code>${marked(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(text(about.content, "Content of the file"))}`;
+    case "write": return html`${wrap(html`<p class="file"><code>${marked(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(orBlank(about.content, "file", text(about.content, "Content of the file")))}`;
     case "url": return html`${wrap(html`<p class="url">${about.method && html`${marked(about.method)} to `}<b>${marked(about.host)}</b></p>`)}${wrap(text(about.url, "Address"))}${others}`;
-    case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${marked(about.to)}</dd>${about.copies.map(([name, names]) => html`<dt>${name.charAt(0).toUpperCase() + name.slice(1).toLowerCase()}</dt><dd>${marked(names)}</dd>`)}${about.subject !== undefined && html`<dt>Subject</dt><dd>${marked(about.subject)}</dd>`}</dl>`)}
-      ${wrap(html`<pre class="letter" aria-label="Message">${marked(about.body)}</pre>`)}${others}`;
+    case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${said(about.to)}</dd>${about.copies.map(([name, names]) => html`<dt>${name.charAt(0).toUpperCase() + name.slice(1).toLowerCase()}</dt><dd>${marked(names)}</dd>`)}${about.subject !== undefined && html`<dt>Subject</dt><dd>${said(about.subject)}</dd>`}</dl>`)}
+      ${wrap(orBlank(about.body, "message", html`<pre class="letter" aria-label="Message">${marked(about.body)}</pre>`))}${others}`;
     case "money":
     case "flat": return wrap(html`<${Fields} members=${about.fields} request=${request} label="Input" />`);
   }

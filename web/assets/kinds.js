@@ -111,7 +111,7 @@ export function fileWords(file) {
   if (fate === "deleted") return removed > 0 ? `deleted, ${lineCount(removed)}` : "deleted";
   return `${fate && fate + ", "}+${added} −${removed}`;
 }
-const lineCount = n => `${n} ${n === 1 ? "line" : "lines"}`;
+const lineCount = n => n === 0 ? "empty" : `${n} ${n === 1 ? "line" : "lines"}`;
 const titles = { new: "Write a file", deleted: "Delete a file" };
 
 function patch(node) {
@@ -194,10 +194,10 @@ export const withoutFolder = about => about.folder && about.folder.text.length <
 
 const languages = { go: "Go", js: "JavaScript", mjs: "JavaScript", ts: "TypeScript", tsx: "TypeScript", py: "Python", rb: "Ruby", rs: "Rust", java: "Java", c: "C", h: "C", cc: "C++", cpp: "C++", cs: "C#", php: "PHP", swift: "Swift", kt: "Kotlin", sh: "Shell", bash: "Shell", sql: "SQL", css: "CSS", html: "HTML", xml: "XML", json: "JSON", yaml: "YAML", yml: "YAML", toml: "TOML", md: "Markdown", tf: "Terraform" };
 
-// contentWords says what is written: its language, by the name of the file, and how many lines.
+// contentWords says what is written: its language, by the name of the file, and how many lines, if any.
 export function contentWords({ path, content }) {
   const lines = count(content), name = /\.(\w+)$/.exec(path)?.[1].toLowerCase();
-  return [Object.hasOwn(languages, name ?? "") && languages[name], lineCount(lines)].filter(Boolean).join(", ");
+  return [Object.hasOwn(languages, name ?? "") && languages[name], lines > 0 && lineCount(lines)].filter(Boolean).join(", ");
 }
 
 function beginning(request) {
@@ -206,6 +206,12 @@ function beginning(request) {
   if (found) try { return { kind: "command", command: read(found[1].replace(/\\u?[0-9a-f]{0,3}$/i, "") + '"').value + "…", cut: true }; } catch { /* its text then */ }
   return { kind: "json", cut: true, text: text.slice(0, 200) };
 }
+
+// blankWords says of a text that there is nothing to see in it.
+export const blankWords = (text, of) => text === "" ? `Empty ${of}` : /^[ \t\n]+$/.test(text) ? "Only white space" : "";
+
+// changeWords says what a change does where removed and added lines do not.
+export const changeWords = ({ before, after }) => before === after ? "Changes nothing" : after === "" ? "Deletes this text" : "";
 
 const lastParts = path => path.split("/").filter(Boolean).slice(-2).join("/") || path;
 const count = text => text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
@@ -242,7 +248,7 @@ export function rowOf(request, about) {
     }
     case "write": return { icon: "write", what: lastParts(about.path), hint: lineCount(count(about.content)) };
     case "url": return { icon: "url", strong: [about.method, about.host].filter(Boolean).join(" "), what: about.after };
-    case "message": return { icon: "message", strong: [about.to, ...about.copies.map(([name, names]) => `${name} ${names}`)].join(", "), what: oneLine(about.subject ?? about.body) };
+    case "message": return { icon: "message", strong: [about.to, ...about.copies.map(([name, names]) => `${name} ${names}`)].join(", "), what: oneLine(about.subject || about.body) };
     case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.others.slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };
     case "flat": return { icon: "tool", strong: request.tool_name, what: oneLine(about.fields.slice(0, 2).map(([, one]) => scalarText(one)).join(", ")) };
   }

@@ -33,12 +33,15 @@ test("titles and rows", () => {
     ["Bash", { command: "view --all", path: "x" }, "Run a command", { what: "view --all" }],
     ["Bash", { command: "create", path: "x" }, "Run a command", { what: "create" }],
     ["write_file", { file_path: "a/b", content: "x\ny\n" }, "Write a file", { what: "a/b", hint: "2 lines" }],
+    ["write_file", { file_path: "a/b", content: "" }, "Write a file", { what: "a/b", hint: "empty" }],
+    ["apply_patch", { input: "*** Begin Patch\n*** Add File: b.go\n*** Update File: a.go\n@@\n-x\n+y\n*** End Patch" }, "Edit 2 files", { hint: "+1 −1" }],
     ["fetch", { url: "https://user@evil.example/path?q=1" }, "Open a page", { strong: "evil.example", what: "/path?q=1" }],
     ["http", { url: "https://api.example/orders/1", method: "DELETE" }, "Send a request", { strong: "DELETE api.example", what: "/orders/1" }],
     ["http", { url: "https://api.example/orders", json: { a: 1 } }, "Send a request", { strong: "POST api.example" }],
     ["http", { url: "https://api.example/orders", method: "get" }, "Open a page", { strong: "api.example" }],
     ["mail", { to: ["a@x", "b@x"], subject: "Hi", body: "text" }, "Send a message", { strong: "a@x, b@x", what: "Hi" }],
     ["mail", { to: "a@x", cc: ["b@x"], Bcc: "c@x", subject: "Hi", body: "text" }, "Send a message", { strong: "a@x, cc b@x, Bcc c@x", what: "Hi" }],
+    ["mail", { to: "a@x", subject: "", body: "text" }, "Send a message", { what: "text" }],
     ["refund", { order: "A-1", amount: 42.67, currency: "EUR" }, "Use refund", { strong: "refund", what: "A-1", hint: "42.67 EUR" }],
     ["scale", { service: "web", replicas: 8 }, "Use scale", { what: "web, 8" }],
     ["config", { a: { b: 1 } }, "Use config", { strong: "config", what: 'a {"b":1}' }],
@@ -97,7 +100,7 @@ test("an environment is a line as a shell takes it, where all of it is text", ()
 });
 
 test("what is written has its language and its lines", () => {
-  for (const [path, content, words] of [["a/b.go", "x\ny\n", "Go, 2 lines"], ["Makefile", "x", "1 line"], ["a.constructor", "", "0 lines"], ["A.MD", "#", "Markdown, 1 line"]]) assert.equal(contentWords({ path, content }), words);
+  for (const [path, content, words] of [["a/b.go", "x\ny\n", "Go, 2 lines"], ["Makefile", "x", "1 line"], ["a.constructor", "", ""], ["a.go", "", "Go"], ["A.MD", "#", "Markdown, 1 line"]]) assert.equal(contentWords({ path, content }), words);
 });
 
 // The terminal and messages name actions from the same table.
