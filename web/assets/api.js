@@ -104,7 +104,7 @@ export const path = (...segments) => "/v1/" + segments.map(encodeURIComponent).j
 // newKey works where a page was not loaded securely, too, for example over plain HTTP in an office.
 export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), one => one.toString(16).padStart(2, "0")).join("");
 
-const pause = ms => new Promise(done => setTimeout(done, ms));
+export const pause = ms => new Promise(done => setTimeout(done, ms));
 
 // isPassing reports whether the same call may succeed later: there was no answer, or one that says so.
 export const isPassing = error => !(error instanceof Refused) || error.status >= 500 || error.status === 429 || error.status === 408;

@@ -1,6 +1,6 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
-import { get, onTellTabs, path, Refused } from "./api.js";
+import { get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
 import { joinRow, leaveRow } from "./same_call.js";
@@ -20,7 +20,8 @@ export const inbox = {
   connection: "connecting", // live, reconnecting, offline
   offlineSince: 0,
   sort: "",
-  loaded: false,
+  loaded: false, // there is something to show
+  complete: false, // all that was open has been read; from then on what a list brings is new
   everHad: false,
   notice: "",
   skew: 0, // the service's clock less the browser's
@@ -270,14 +271,21 @@ export const onAcknowledged = listener => { acknowledges = listener; };
 let early = new Set();
 
 function snapshot(view) {
-  const there = new Set(), first = !inbox.loaded;
-  const take = (kind, list) => list.forEach(item => { there.add(item.request.handle); upsert(promptOf(item, kind), inbox.loaded, true); });
-  take("approval", view.pending_approvals);
-  take("question", view.pending_questions);
+  const there = new Set();
   early = new Set();
-  if (view.more) void readLists(there, !first).then(read => { if (read && first) { sort(); changed(); } });
-  else missing(there);
+  take("approval", view.pending_approvals, there);
+  take("question", view.pending_questions, there);
+  if (view.more) void readLists(there);
+  else completed(there);
   loaded();
+}
+
+function take(kind, items, there) {
+  for (const item of items) {
+    if (early.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
+    there.add(item.request.handle);
+    upsert(promptOf(item, kind), inbox.complete, true);
+  }
 }
 
 function loaded() {
@@ -287,37 +295,45 @@ function loaded() {
   changed();
 }
 
-function missing(there) {
+// completed is told of all that is open.
+function completed(there) {
   for (const one of open()) if (!there.has(one.handle)) void lookUp(one.handle);
+  if (!inbox.complete) sort();
+  inbox.complete = true;
+  changed();
 }
 
 // resync reads what is open: another tab has the stream, and this one may have missed a part of it.
 function resync() {
   early = new Set();
   decisionsMade();
-  void readLists(new Set(), inbox.loaded).then(read => { if (read) loaded(); });
+  void readLists(new Set());
 }
 
-// readLists reads what a snapshot had no room for. It returns false when there was no answer.
-let reading = 0;
-async function readLists(there, arrives) {
-  const round = ++reading;
+// readLists reads what a snapshot had no room for. Each page is shown when it comes: the lists may be long. A page that
+// the service does not give now is asked for again, until something else reads the lists.
+let round = 0;
+async function readLists(there) {
+  const own = ++round;
   for (const [kind, list] of [["approval", "approvals"], ["question", "questions"]]) {
-    for (let cursor = "", more = true; more;) {
-      const page = await get(`/v1/${list}?page=true&limit=100&fields=summary${cursor && "&cursor=" + encodeURIComponent(cursor)}`).catch(() => null);
-      if (!page || round !== reading) return false;
-      for (const item of page.items) {
-        if (early.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
-        there.add(item.request.handle);
-        upsert(promptOf(item, kind), arrives, true);
+    for (let cursor = "", more = true, failures = 0; more;) {
+      const page = await get(`/v1/${list}?page=true&limit=100&fields=summary${cursor && "&cursor=" + encodeURIComponent(cursor)}`).catch(error => error);
+      if (own !== round) return;
+      if (page instanceof Error) {
+        if (!isPassing(page)) return;
+        await pause(retryIn(++failures));
+        if (own !== round) return;
+        continue;
       }
+      const before = inbox.prompts.size;
+      take(kind, page.items, there);
+      failures = 0;
       more = page.pagination.has_more;
       cursor = page.pagination.next_cursor ?? "";
-      changed();
+      if (!inbox.loaded || inbox.prompts.size > before) loaded();
     }
   }
-  missing(there);
-  return true;
+  completed(there);
 }
 
 let offline;

@@ -22,9 +22,10 @@ async function read() {
   changed();
 }
 
-// readIfDue reads the notes once a minute while the list is in view. A read that failed is repeated at its time.
+// readIfDue reads the notes once a minute while the list is in view, and not before the list is there. A read that failed
+// is repeated at its time.
 function readIfDue() {
-  if (document.hidden || inbox.connection !== "live" || open().length === 0 || performance.now() < readAt + every) return;
+  if (document.hidden || inbox.connection !== "live" || !inbox.complete || open().length === 0 || performance.now() < readAt + every) return;
   readAt = performance.now();
   read().catch(() => {});
 }

@@ -18,10 +18,24 @@ export function keepWhole(handle, text) {
   }
 }
 
-export const wordsOf = text => text.toLowerCase().split(/\s+/).filter(Boolean);
+// wordsOf returns the same list for the same text, so that what was found for it is known.
+const none = [];
+let last = { text: "", words: none };
+export function wordsOf(text) {
+  if (text === "") return none;
+  if (last.text !== text) last = { text, words: text.toLowerCase().split(/\s+/).filter(Boolean) };
+  return last.words;
+}
 
-// hasAll reports whether a request has all words.
-export const hasAll = (one, words) => words.every(word => one.text.includes(word) || whole.get(one.handle)?.includes(word));
+// hasAll reports whether a request has all words. Its text is looked through once for a list of words: the page asks again
+// each time that it is drawn.
+export function hasAll(one, words) {
+  if (words.length === 0) return true;
+  const rest = whole.get(one.handle);
+  if (one.found?.words !== words || one.found.rest !== rest)
+    one.found = { words, rest, all: words.every(word => one.text.includes(word) || rest?.includes(word)) };
+  return one.found.all;
+}
 
 // inPart returns those of which only the beginning was searched, without all words.
 export const inPart = (list, words) => words.length === 0 ? [] : list.filter(one => one.request.input_truncated && !whole.has(one.handle) && !hasAll(one, words));

@@ -14,16 +14,18 @@ export function groupedBy() {
   return groupings.some(([name]) => name === asked) ? asked : "agent";
 }
 
-export const fits = (one, params = query()) => {
-  const agent = params.get("agent"), kind = params.get("kind");
-  return !one.snoozedUntilMs && (!agent || one.agent === agent) && (!kind || one.kind === kind) && hasAll(one, wordsOf(params.get("q") ?? ""));
-};
+// filterOf returns what reports whether a request fits the filters of the address.
+function filterOf(params) {
+  const agent = params.get("agent"), kind = params.get("kind"), words = wordsOf(params.get("q") ?? "");
+  return one => !one.snoozedUntilMs && (!agent || one.agent === agent) && (!kind || one.kind === kind) && hasAll(one, words);
+}
 
 // searched returns the prompts among which words are searched: those that fit the other filters.
 export function searched() {
   const params = query();
   params.delete("q");
-  return inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution && fits(one, params));
+  const fits = filterOf(params);
+  return inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution && fits(one));
 }
 
 // Who groups by session, or by call, looks at each call by itself.
@@ -32,7 +34,7 @@ const mergesCalls = by => by === "agent" || by === "none";
 // callsInRow returns the calls that share a row in the list as it is shown, settled ones too.
 export function callsInRow(one) {
   if (!(one.row?.members.length > 1) || !mergesCalls(groupedBy())) return [one];
-  const params = query(), members = one.row.members.filter(other => !inbox.fresh.includes(other.handle) && !inbox.decided.includes(other.handle) && fits(other, params));
+  const fits = filterOf(query()), members = one.row.members.filter(other => !inbox.fresh.includes(other.handle) && !inbox.decided.includes(other.handle) && fits(other));
   return members.includes(one) ? members : [one];
 }
 // openCalls returns those of them that can still be decided.
@@ -40,7 +42,7 @@ export const openCalls = one => callsInRow(one).filter(other => !other.resolutio
 
 // groups returns the prompts that fit the filters, by group: one for each row, in the place of its first call.
 export function groups() {
-  const by = groupedBy(), params = query(), list = inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && fits(one, params));
+  const by = groupedBy(), fits = filterOf(query()), list = inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && fits(one));
   if (!mergesCalls(by)) return grouped(list, by);
   const known = new Set();
   const firsts = list.filter(({ row }) => !row || row.members.length === 1 || !known.has(row) && known.add(row));

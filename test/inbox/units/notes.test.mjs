@@ -36,6 +36,9 @@ test("notes are read once a minute, of all pages, while somebody sees the list",
   assert.deepEqual(asked, [], "not before the list is there");
   inbox.connection = "live";
   ticks();
+  assert.deepEqual(asked, [], "nor while its pages are read");
+  inbox.complete = true;
+  ticks();
   for (let i = 0; i < 10; i++) await settle();
   assert.deepEqual(asked.splice(0), [first, first + "&cursor=x%20y", questions]);
   const notes = () => ["a", "b", "c"].map(handle => inbox.prompts.get(handle).note);

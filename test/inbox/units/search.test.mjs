@@ -48,3 +48,14 @@ test("what is kept has a limit, and the oldest goes first", () => {
   keepWhole("second", half + "second");
   assert.deepEqual([hasAll(first, ["first"]), hasAll(second, ["second"])], [false, true]);
 });
+
+test("a text is looked through once for the same words", () => {
+  let looked = 0;
+  const one = { handle: "once", request: {}, text: { includes: word => { looked++; return word === "make"; } } };
+  for (let i = 0; i < 5; i++) { assert.ok(hasAll(one, wordsOf("Make"))); assert.ok(hasAll(one, wordsOf(""))); }
+  assert.equal(looked, 1);
+  assert.ok(!hasAll(one, wordsOf("make needle")));
+  keepWhole("once", "needle");
+  assert.ok(hasAll(one, wordsOf("make needle")), "its rest was read meanwhile");
+  assert.ok(!hasAll(one, wordsOf("thread")));
+});

@@ -1,0 +1,48 @@
+// The lists of what is open, page by page.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const settle = async () => { for (let i = 0; i < 5; i++) await new Promise(done => setImmediate(done)); };
+const asked = [], timers = [];
+let channel, n = 0;
+globalThis.sessionStorage = { getItem: () => null };
+globalThis.localStorage = { getItem: () => null };
+globalThis.document = { visibilityState: "visible", addEventListener() {}, removeEventListener() {} };
+globalThis.addEventListener = globalThis.removeEventListener = () => {};
+globalThis.BroadcastChannel = class { constructor() { channel = this; } postMessage() {} close() {} };
+globalThis.setTimeout = (does, ms) => timers.push({ does, ms });
+globalThis.clearTimeout = () => {};
+globalThis.fetch = path => new Promise(answer => asked.push({ path, answer: (body, status = 200) => { answer({ ok: status < 300, status, text: async () => JSON.stringify(body) }); return settle(); } }));
+
+const { inbox, onArrival, start } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+const item = (id, created_at_ms) => ({ session_id: "s-" + id, run_id: "r", agent_id: "a", request: { id, handle: id, tool_name: "Bash", created_at_ms } });
+const page = (items, next_cursor) => ({ items, pagination: { has_more: !!next_cursor, next_cursor } });
+// Another tab has the stream, and this one has missed a part of it.
+const missed = async () => { channel.onmessage({ data: { from: "0", type: "here", term: 1, n: n += 5, visible: true } }); await settle(); };
+const lists = () => asked.filter(({ path }) => !path.startsWith("/v1/stream")).map(({ path }) => path.replace("page=true&limit=100&fields=summary", "…"));
+const answer = (...args) => asked.findLast(({ path }) => !path.startsWith("/v1/stream")).answer(...args);
+
+test("each page is shown when it comes, and all of them in order", async () => {
+  let arrived = 0;
+  onArrival(() => { arrived++; });
+  start();
+  await missed();
+  assert.equal(inbox.loaded, false);
+  await answer(page([item("b", 2), item("c", 3)], "2"));
+  assert.deepEqual([inbox.loaded, inbox.complete, inbox.order], [true, false, ["b", "c"]]);
+  await answer({ title: "too many calls" }, 429);
+  assert.equal(lists().length, 2, "not at once again");
+  timers.findLast(({ ms }) => ms === 1000).does();
+  await settle();
+  await answer(page([item("a", 1)], "3"));
+  // Something else reads the lists before this is at its end: that is still the beginning.
+  await missed();
+  await answer(page([item("a", 1), item("d", 4)]));
+  assert.equal(inbox.complete, false, "there are questions, too");
+  await answer(page([]));
+  assert.deepEqual(lists(), ["/v1/approvals?…", "/v1/approvals?…&cursor=2", "/v1/approvals?…&cursor=2", "/v1/approvals?…&cursor=3", "/v1/approvals?…", "/v1/questions?…", "/v1/requests/b", "/v1/requests/c"]);
+  assert.deepEqual([inbox.complete, inbox.order, arrived], [true, ["a", "b", "c", "d"], 0], "nobody is told of what was there");
+  await missed();
+  await answer(page([item("e", 0)]));
+  assert.deepEqual([inbox.order.at(-1), arrived], ["e", 1], "what comes later is new");
+});
