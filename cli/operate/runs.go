@@ -58,7 +58,7 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 		{"session", run.SessionID},
 		{"agent", run.AgentID},
 		{"kind", string(run.Kind)},
-		{"status", string(run.Status)},
+		{"status", standing(run, now)},
 		{"input", run.Request.TextPreview},
 		{"submitted", console.Moment(run.SubmittedAtMs, now)},
 		{"started", console.Moment(run.StartedAtMs, now)},
@@ -74,7 +74,11 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 		fields = append(fields, console.Field{"waits for", "an answer to " + on.RequestID + " by session " + on.SessionID + ", run " + on.RunID})
 	}
 	if run.Lease != nil {
-		fields = append(fields, console.Field{"worker", run.Lease.WorkerID + ", whose lease expires " + console.Moment(run.Lease.ExpiresAtMs, now)})
+		expires := "expires "
+		if lapsed(run.Lease, now) {
+			expires = "expired "
+		}
+		fields = append(fields, console.Field{"worker", run.Lease.WorkerID + ", whose lease " + expires + console.Moment(run.Lease.ExpiresAtMs, now)})
 	}
 	for _, output := range run.Outputs {
 		fields = append(fields, console.Field{"said", output.Content})
@@ -84,6 +88,22 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 	}
 	return append(fields, console.Field{"output", prompt.Indented(run.Output)}, console.Field{"error", run.Error})
 }
+
+// standing is the status of a run, and what is true of one that is running and that no worker has. words.js of the
+// page says the same.
+func standing(run *api.RunView, now time.Time) string {
+	switch {
+	case run.Status != api.StatusRunning || run.Lease != nil && !lapsed(run.Lease, now):
+		return string(run.Status)
+	case run.Lease == nil:
+		return string(run.Status) + " (waiting for a worker)"
+	}
+	// What changed later, such as a decision, was not the worker.
+	heard := min(run.UpdatedAtMs, run.Lease.ExpiresAtMs)
+	return string(run.Status) + " (its worker has not been heard from since " + console.Moment(heard, now) + "; another worker can claim the run)"
+}
+
+func lapsed(lease *api.LeaseView, now time.Time) bool { return lease.ExpiresAtMs <= now.UnixMilli() }
 
 type runCancel struct {
 	runRef

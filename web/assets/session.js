@@ -15,11 +15,15 @@ import { marked } from "./marks.js";
 import { askingSession, Time, whyOf } from "./row.js";
 import { useClock } from "./ticks.js";
 import { When } from "./when.js";
-import { person, reasonOf, roughly, settledWords } from "./words.js";
+import { person, reasonOf, roughly, settledWords, standing } from "./words.js";
 
 const shownAtOnce = 200; // events
 const mostFollowed = 2000; // the oldest leave the page when others come
+
 const words = status => status.replaceAll("_", " ");
+
+// Standing is how a run stands, as time goes on.
+const Standing = ({ run }) => html`${useClock(now => standing(run, now).status)}`;
 
 function Facts({ facts }) {
   return html`<dl class="details">${facts.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
@@ -107,7 +111,7 @@ export function Session({ id }) {
   const parent = data?.parent_session_id;
   const list = runs.data ?? [], current = data?.active_run?.run_id ?? data?.queued_run_ids[0], shown = current ? list.find(run => run.run_id === current) : list.at(-1);
   return html`<h1>${marked(nameOfSession(id, data))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· <span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span></span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>· below <${ReadSessionName} id=${parent} /></span>`}
+    <p class="meta"><span class="status">${data.status === "running" && shown?.status === "running" ? html`<${Standing} run=${shown} />` : words(data.status)}</span><span>· <span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span></span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>· below <${ReadSessionName} id=${parent} /></span>`}
       ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
     ${shown ? html`<${Task} text=${shown.request?.text_preview} />` : current && runs.data && html`<${TaskOf} key=${current} id=${current} />`}
     <${Waiting} id=${id} />
@@ -115,7 +119,7 @@ export function Session({ id }) {
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <p class="more-line"><button type="button" class="link" aria-expanded=${String(detailed)} onClick=${() => detail(!detailed)}>Details</button><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
     ${detailed && html`<${Facts} facts=${[["Session", html`<${ID} id=${id} />`], ["Active run", data.active_run && html`<${ID} id=${data.active_run.run_id} to=${runAddress(data.active_run.run_id)} />`],
-      ["Runs", list.length > 0 && list.map(one => html`<div>${words(one.status)}, <${When} ms=${one.submitted_at_ms} /> <${ID} id=${one.run_id} to=${runAddress(one.run_id)} /></div>`)]]} />`}`}`;
+      ["Runs", list.length > 0 && list.map(one => html`<div><${Standing} run=${one} />, <${When} ms=${one.submitted_at_ms} /> <${ID} id=${one.run_id} to=${runAddress(one.run_id)} /></div>`)]]} />`}`}`;
 }
 
 const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looking" };
@@ -143,10 +147,11 @@ const titleOfWaiting = one => one.tool_name ? describe(one).title : one.question
 export function Run({ id }) {
   const { data, error, reload } = useRead(path("runs", id), 5000);
   const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
-  const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : "");
+  const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : ""), says = useClock(now => data ? standing(data, now).says : "");
   return html`<h1>Run of ${marked(data ? nameOfAgent(data.agent_id) : shortID(id))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${words(data.status)}</span><span>· in <${ReadSessionName} id=${data.session_id} /></span><${When} ms=${data.submitted_at_ms}>${asked}<//></p>
-    <${Facts} facts=${[["Waiting for", waiting], ["Submitted", html`<${When} ms=${data.submitted_at_ms} />`], ["Attempt", data.attempt], ["Worker", data.lease && marked(data.lease.worker_id)], ["Error", data.error && marked(data.error)],
+    <p class="meta"><span class="status"><${Standing} run=${data} /></span><span>· in <${ReadSessionName} id=${data.session_id} /></span><${When} ms=${data.submitted_at_ms}>${asked}<//></p>
+    ${says && html`<p role="status">${says}</p>`}
+    <${Facts} facts=${[["Waiting for", waiting], ["Submitted", html`<${When} ms=${data.submitted_at_ms} />`], ["Attempt", data.attempt], ["Worker", data.lease && html`${marked(data.lease.worker_id)}, lease ${data.lease.expires_at_ms > nowMs() ? "until" : "ended"} <${When} ms=${data.lease.expires_at_ms} />`], ["Error", data.error && marked(data.error)],
       ["Run", html`<${ID} id=${id} />`], ["Session", html`<${ID} id=${data.session_id} to=${sessionAddress(data.session_id)} />`]]} />
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}
     ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}

@@ -105,4 +105,13 @@ export const fullDeadline = one => `${deadlineOf(one)[0]} on ${fullTime(one.dueM
 // dueWords says it shortly: what happens, and in how long.
 export const dueWords = (one, nowMs) => `${deadlineOf(one)[1]} in ${roughly(one.dueMs - nowMs)}`;
 
+// standing says how a run stands: its status in words, and what is true of one that is "running" and that no worker has.
+export function standing({ status, lease, updated_at_ms: updatedMs }, nowMs) {
+  if (status !== "running" || lease?.expires_at_ms > nowMs) return { status: status.replaceAll("_", " "), says: "" };
+  if (!lease) return { status: "waiting for a worker", says: "" };
+  // What changed later, such as a decision, was not the worker.
+  const heard = moment(Math.min(updatedMs, lease.expires_at_ms), nowMs);
+  return { status: "without a worker", says: `Its worker has not been heard from since ${heard}. Another worker can claim the run.` };
+}
+
 export function size(bytes) { return bytes < 1024 ? `${bytes} bytes` : bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`; }

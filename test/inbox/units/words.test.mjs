@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { deadlineWords, dueWords, fullTime, moment, settledWords } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
+const { deadlineWords, dueWords, fullTime, moment, settledWords, standing } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
 
 const at = 1_700_000_000_000, in4 = 4 * 60_000;
 const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
@@ -35,4 +35,13 @@ test("a time has its year where another one could be meant, and its title all of
   assert.equal(moment(at(2026, 10, 27, 9, 5), now), "27 Nov, 09:05");
   assert.equal(moment(at(2025, 10, 28, 9, 5), now), "28 Nov 2025, 09:05");
   assert.match(fullTime(at(2026, 10, 27, 9, 5, 7)), /^Friday.* 27 November 2026.* 09:05:07 \S+/);
+});
+
+test("a run is running as long as a worker has it", () => {
+  const now = new Date(2026, 10, 28, 12).getTime(), min = 60_000, run = (status, lease, ago) => standing({ status, updated_at_ms: now - ago * min, lease: lease && { expires_at_ms: now + lease * min } }, now);
+  assert.deepEqual(run("running", 1, 5), { status: "running", says: "" });
+  assert.deepEqual(run("running", -5, 6), { status: "without a worker", says: "Its worker has not been heard from since 11:54. Another worker can claim the run." });
+  assert.match(run("running", -5, 1).says, /since 11:55\./, "a decision that came later was not the worker");
+  assert.equal(run("running", undefined, 6).status, "waiting for a worker");
+  assert.deepEqual(run("waiting_for_approval", -5, 6), { status: "waiting for approval", says: "" });
 });
