@@ -51,6 +51,7 @@ func (f *flows) searchLong(t *testing.T) {
 	p.eval(`(globalThis.holds = () => false, release(), "")`)
 	p.until("the one with the new word", func() bool { return strings.Contains(rows(), "lengthy reason thr") && !strings.Contains(rows(), "nee") })
 	require.Equal(t, "lengthy thread", p.eval(field+".value"))
+	require.Equal(t, "1000", p.eval("String("+field+".maxLength)"), "the address has the words")
 	require.Equal(t, "true", p.eval(`String(document.activeElement === `+field+`)`), "the focus stays in the field")
 	p.until("no others", func() bool { return p.read(`document.querySelector(".older") ? "" : "yes"`) == "yes" })
 

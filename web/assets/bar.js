@@ -57,7 +57,7 @@ function DenyForm({ one }) {
   const send = event => { event.preventDefault(); denyWith(one, event, reason.trim()); };
   const begin = () => { opens(one.handle); write(true); setTimeout(() => document.querySelector(".denying input")?.focus()); };
   return html`<form class="denying" onSubmit=${send} onKeyDown=${closes(one)}>
-    ${!writing && html`<div class="reasons">${[...new Set([...lastReasons(), ...usual])].slice(0, reasonsKept).map(text => html`<button type="button" onClick=${event => denyWith(one, event, text)}>Deny: ${text}</button>`)}
+    ${!writing && html`<div class="reasons">${[...new Set([...lastReasons(), ...usual])].slice(0, reasonsKept).map(text => html`<button type="button" title=${text} onClick=${event => denyWith(one, event, text)}>Deny: ${text}</button>`)}
       <button type="button" class="quiet" onClick=${begin}>Write a reason…</button></div>`}
     <div class="line">${!over && html`<button type="button" class="deny" disabled=${!canDecide(one)} onClick=${send}>Deny</button>`}
       ${writing && html`<input ref=${field} aria-label="Reason (optional)" placeholder="Reason (optional)" value=${reason} maxlength="16384" readonly=${over} onInput=${e => keepDraft(one, "reason", e.target.value)} />`}

@@ -7,6 +7,7 @@ import { pretty } from "./exact.js";
 import { depthOf, highlighted, toLevel } from "./json.js";
 import { blankWords, changeWords, contentWords, describe, environment, fileWords, scalarText, separators, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
+import { spoken } from "./words.js";
 
 const nextWord = /^(\s*)(\S+)/;
 // The first word after a separator is marked as well.
@@ -95,5 +96,5 @@ export function Content({ about, request, wrap = one => one, fold }) {
 export function InputView({ value }) {
   if (value === undefined) return null;
   const request = { tool_name: "", input: value }, about = describe(request);
-  return html`${about.said.map(one => html`<blockquote>${marked(one)}</blockquote>`)}<${Content} about=${about} request=${request} />`;
+  return html`${about.said.filter(spoken).map(one => html`<blockquote>${marked(one)}</blockquote>`)}<${Content} about=${about} request=${request} />`;
 }

@@ -28,8 +28,9 @@ import { atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { When } from "./when.js";
-import { deadlineWords, dueWords, fullDeadline, reasonOf, roughly, size } from "./words.js";
+import { deadlineWords, dueWords, fullDeadline, reasonOf, roughly, size, spoken } from "./words.js";
 
+const longTitle = 80; // characters; the name of a tool may have 200
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
 
 // useReading keeps what was read of a prompt, while it is in the detail. What was read is also learnt elsewhere:
@@ -148,7 +149,7 @@ function Asked({ one }) {
   const wrap = (text, shut = false) => text && html`<${Part} one=${one} shut=${shut} unfold=${() => void unfold(one)}>${text}<//>`;
   return html`<div class="asked" role="group" aria-label="From the agent">
     ${one.changed && html`<p class="changed-input">The input has changed since you read it.</p>`}
-    ${[reason, description, ...(about(one).said ?? [])].filter(Boolean).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
+    ${[reason, description, ...(about(one).said ?? [])].filter(spoken).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
     <${Hints} request=${one.request} />
     <${Input} key=${one.digest} one=${one} wrap=${wrap} /></div>`;
 }
@@ -210,11 +211,11 @@ export function Detail({ one }) {
   // Its buttons are about other calls than before.
   const calls = openCalls(one).map(other => other.handle).join(), before = useRef(calls);
   useLayoutEffect(() => { if (before.current !== calls) shifted(one.handle); before.current = calls; }, [calls]);
-  const { title } = about(one);
+  const title = one.kind === "question" ? titleOf(one) : about(one).title;
   return html`<section id="detail" class="detail" role="region" aria-label="Prompt" data-handle=${one.handle} tabindex="-1">
     <div class="scroll-detail" ref=${box} tabindex="0"><div class="inner">
       ${isNarrow() && html`<${Crumbs} one=${one} />`}
-      <div class="title"><h2>${marked(one.kind === "question" ? titleOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
+      <div class="title"><h2 class=${title.length > longTitle ? "long" : ""}>${marked(title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
       <${Meta} one=${one} />
       <${Looking} one=${one} onSnoozed=${onSnoozed} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}

@@ -7,6 +7,7 @@ import { Icon } from "./icons.js";
 import { awake, clearSettled, inbox, settledCount, showFresh } from "./inbox.js";
 import { marked } from "./marks.js";
 import { setQuery } from "./route.js";
+import { longestSearch } from "./search.js";
 import { groupedBy, place, rowIndex, visible } from "./shown.js";
 
 // filter looks at another list: what was settled is not in it.
@@ -30,7 +31,7 @@ export function Filters({ params }) {
     ${options.map(([name, text]) => html`<option value=${name} selected=${value === name}>${text}</option>`)}</select></label>`;
   const group = by => { settings.set("group", by); filter({ group: by }); };
   return html`<div class=${"filters" + (searching ? " searching" : "")}>
-    <label class="search"><span class="sr">Filter</span><${Icon} name="search" /><input type="search" placeholder="Search or filter" value=${params.get("q") ?? ""} onInput=${e => filter({ q: e.target.value })} onKeyDown=${toList} /></label>
+    <label class="search"><span class="sr">Filter</span><${Icon} name="search" /><input type="search" placeholder="Search or filter" maxlength=${longestSearch} value=${params.get("q") ?? ""} onInput=${e => filter({ q: e.target.value })} onKeyDown=${toList} /></label>
     <button class="quiet only-narrow" aria-pressed=${String(searching)} onClick=${() => { search(!searching); if (searching) filter({ q: "" }); }}>${searching ? "Close search" : html`<${Icon} name="search" /><span class="sr">Search</span>`}</button>
     <div class="tabs" role="group" aria-label="Kind">${kinds.map(([kind, label]) => html`<button class="tab" aria-pressed=${String((params.get("kind") ?? "") === kind)} onClick=${() => filter({ kind })}>${label} <span class="n">${count(kind)}</span></button>`)}</div>
     ${params.get("agent") && html`<button class="tab" onClick=${() => filter({ agent: "" })}>Agent: ${marked(params.get("agent"))} ✕</button>`}

@@ -91,7 +91,7 @@ export function List({ current }) {
   const heads = headings.filter(({ top }) => top + height > from && top < to);
   return html`<section class="pane" aria-label="Requests"><${GetTold} /><div class="scroll-list" ref=${box}>
     <div class="rows" style=${{ height: list.length > 0 ? whole + "px" : "auto" }}>
-      ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span title=${plain(name)}>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
+      ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span dir="auto" title=${plain(name)}>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
         html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
       ${list.length === 0 && html`<p class="empty">${!inbox.complete ? "Loading…" : awake().length > 0 ? "No matching requests." : "All clear"}</p>`}

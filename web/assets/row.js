@@ -17,7 +17,7 @@ import { callsInRow, focusPrompt, openCalls, rowIndex, visible } from "./shown.j
 import { swipeLeft } from "./swipe.js";
 import { useClock } from "./ticks.js";
 import { say } from "./toast.js";
-import { fullDeadline, fullTime, moment, reasonOf, roughly, settledWords } from "./words.js";
+import { fullDeadline, fullTime, moment, reasonOf, roughly, settledWords, spoken } from "./words.js";
 
 const soon = 120000;
 
@@ -51,7 +51,7 @@ const placeOf = one => one.label || one.origin?.directory && `in ${one.origin.di
 
 // whyOf is the second line of a row: the agent's words about it, else with what and where.
 export function whyOf(one) {
-  const said = one.request.reason || one.request.description || about(one).said?.[0];
+  const said = [one.request.reason, one.request.description, ...about(one).said ?? []].find(spoken);
   if (said) return said.slice(0, 300);
   if (one.kind === "question") {
     const { questions } = one.request, options = questions?.[0]?.options?.length ?? 0, header = questions?.[0]?.header;

@@ -3,6 +3,8 @@
 const readAtOnce = 4, mostRead = 200, mostReadBytes = 16 << 20; // by one press
 const mostKept = 64 << 20; // characters; beyond that the oldest texts go first
 
+export const longestSearch = 1000; // characters; the address has them, and the service limits it
+
 const whole = new Map(); // the whole inputs that were read, by handle, in lower case
 let kept = 0;
 

@@ -84,7 +84,10 @@ export function settledWords(kind, resolution, nowMs, mine, timed = true) {
 }
 
 // reasonOf is why somebody decided so. At a deadline nobody did, and the service's own words say the time once more.
-export const reasonOf = ({ outcome, reason }) => outcome === "expired" ? "" : reason ?? "";
+export const reasonOf = ({ outcome, reason }) => outcome === "expired" ? "" : spoken(reason);
+
+// spoken is what somebody says: nothing if there is nothing to see in it.
+export const spoken = text => text && !/^[ \t\n]+$/.test(text) ? text : "";
 
 // deadlines says what the deadline of a request does, in a sentence and shortly. With "keep" it does nothing,
 // and a prompt has no deadline.

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { deadlineWords, dueWords, fullTime, moment, settledWords, standing } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
+const { deadlineWords, dueWords, fullTime, moment, reasonOf, settledWords, spoken, standing } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
 
 const at = 1_700_000_000_000, in4 = 4 * 60_000;
 const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
@@ -44,4 +44,13 @@ test("a run is running as long as a worker has it", () => {
   assert.match(run("running", -5, 1).says, /since 11:55\./, "a decision that came later was not the worker");
   assert.equal(run("running", undefined, 6).status, "waiting for a worker");
   assert.deepEqual(run("waiting_for_approval", -5, 6), { status: "waiting for approval", says: "" });
+});
+
+test("a reason with nothing to see in it is none", () => {
+  for (const blank of ["", " ", "\n\t ", undefined]) {
+    assert.equal(spoken(blank), "");
+    assert.equal(reasonOf({ outcome: "denied", reason: blank }), "");
+  }
+  assert.equal(reasonOf({ outcome: "denied", reason: " no\n" }), " no\n");
+  assert.equal(spoken("\u200b"), "\u200b", "what is hidden is marked");
 });
