@@ -116,6 +116,15 @@ func (f *flows) session(t *testing.T) {
 	require.Equal(t, 1, strings.Count(p.shown(), "Then only look."), "an input stands once")
 	require.Equal(t, "true", p.eval(`String([...document.querySelectorAll("time")].every(one => /\b20\d\d\b.*:\d\d:\d\d/.test(one.title)))`), "a short time has the whole one as its title")
 	require.Equal(t, "Then only look.", p.eval(`document.querySelector(".task").textContent`), "the run that is next, and not the newest")
+	require.Equal(t, "1,1", p.eval(`(() => {
+		const list = document.querySelector(".conversation"), begins = new Set([...list.querySelectorAll(".what")].map(one => Math.round(one.getBoundingClientRect().left)));
+		for (const line of list.querySelectorAll(".line-of")) {
+			const range = document.createRange();
+			range.selectNodeContents([...line.childNodes].find(node => node.nodeType === 3 && node.data.trim()));
+			begins.add(Math.round(range.getBoundingClientRect().left));
+		}
+		return [begins.size, new Set([...list.querySelectorAll("time")].map(one => Math.round(one.getBoundingClientRect().right))).size].join();
+	})()`), "lines begin and end where rows do")
 	p.accessible("a session")
 	f.shoot(t, p, "session")
 

@@ -82,6 +82,11 @@ func (f *flows) pages(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
 	require.NoError(t, err)
+	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Header: "Region", Question: "Which?"}}}}})
+	p.load("/runs/" + asked.RunID)
+	p.find("link", "Region")
+	_, err = f.client.CancelRun(t.Context(), asked.RunID, "")
+	require.NoError(t, err)
 	far := int64(1) << 52
 	_, err = f.client.Redact(t.Context(), run.SessionID, api.RedactBody{BeforeMs: &far, Reason: "asked for"})
 	require.NoError(t, err)

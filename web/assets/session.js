@@ -111,8 +111,8 @@ export function Session({ id }) {
   const parent = data?.parent_session_id;
   const list = runs.data ?? [], current = data?.active_run?.run_id ?? data?.queued_run_ids[0], shown = current ? list.find(run => run.run_id === current) : list.at(-1);
   return html`<h1>${marked(nameOfSession(id, data))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status">${data.status === "running" && shown?.status === "running" ? html`<${Standing} run=${shown} />` : words(data.status)}</span><span>· <span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span></span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>· below <${ReadSessionName} id=${parent} /></span>`}
-      ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
+    <p class="meta dotted"><span class="status">${data.status === "running" && shown?.status === "running" ? html`<${Standing} run=${shown} />` : words(data.status)}</span><span title=${data.agent_id}>${marked(nameOfAgent(data.agent_id))}</span>${data.origin && html`<span>${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${parent && html`<span>below <${ReadSessionName} id=${parent} /></span>`}
+      ${data.queued_run_ids.length > 0 && html`<span>${data.queued_run_ids.length} queued</span>`}</p>
     ${shown ? html`<${Task} text=${shown.request?.text_preview} />` : current && runs.data && html`<${TaskOf} key=${current} id=${current} />`}
     <${Waiting} id=${id} />
     <${Conversation} key=${id} id=${id} last=${Number(data.last_event_id)} runs=${list} above=${shown?.run_id ?? current} />
@@ -134,7 +134,7 @@ function EventLine({ entry }) {
   else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : event.state === "snoozed" ? ", snoozed" : ""}`;
   else if (event.error || event.reason) more = event.error ?? event.reason;
   else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
-  return html`<li><${When} ms=${entry.timestamp_ms} /> <span class="event">${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
+  return html`<li><${When} ms=${entry.timestamp_ms} /> <span>${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
 }
 
 function Timeline({ address }) {
@@ -146,12 +146,12 @@ const titleOfWaiting = one => one.tool_name ? describe(one).title : one.question
 
 export function Run({ id }) {
   const { data, error, reload } = useRead(path("runs", id), 5000);
-  const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
+  const waiting = [...data?.pending_approvals ?? [], ...data?.pending_questions ?? []].map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(titleOfWaiting(one))}</a> `);
   const asked = useClock(now => data ? `${roughly(now - data.submitted_at_ms)} ago` : ""), says = useClock(now => data ? standing(data, now).says : "");
   return html`<h1>Run of ${marked(data ? nameOfAgent(data.agent_id) : shortID(id))}</h1><${Failure} error=${error} />${data && html`
-    <p class="meta"><span class="status"><${Standing} run=${data} /></span><span>· in <${ReadSessionName} id=${data.session_id} /></span><${When} ms=${data.submitted_at_ms}>${asked}<//></p>
+    <p class="meta dotted"><span class="status"><${Standing} run=${data} /></span><span>in <${ReadSessionName} id=${data.session_id} /></span><${When} ms=${data.submitted_at_ms}>${asked}<//></p>
     ${says && html`<p role="status">${says}</p>`}
-    <${Facts} facts=${[["Waiting for", waiting], ["Submitted", html`<${When} ms=${data.submitted_at_ms} />`], ["Attempt", data.attempt], ["Worker", data.lease && html`${marked(data.lease.worker_id)}, lease ${data.lease.expires_at_ms > nowMs() ? "until" : "ended"} <${When} ms=${data.lease.expires_at_ms} />`], ["Error", data.error && marked(data.error)],
+    <${Facts} facts=${[["Waiting for", waiting.length > 0 && waiting], ["Submitted", html`<${When} ms=${data.submitted_at_ms} />`], ["Attempt", data.attempt], ["Worker", data.lease && html`${marked(data.lease.worker_id)}, lease ${data.lease.expires_at_ms > nowMs() ? "until" : "ended"} <${When} ms=${data.lease.expires_at_ms} />`], ["Error", data.error && marked(data.error)],
       ["Run", html`<${ID} id=${id} />`], ["Session", html`<${ID} id=${data.session_id} to=${sessionAddress(data.session_id)} />`]]} />
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}
     ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
