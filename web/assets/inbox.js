@@ -275,9 +275,13 @@ function snapshot(view) {
   early = new Set();
   take("approval", view.pending_approvals, there);
   take("question", view.pending_questions, there);
-  if (view.more) void readLists(there);
-  else completed(there);
-  loaded();
+  if (view.more) {
+    void readLists(there);
+    loaded();
+  } else {
+    round++; // what is read of the lists is older
+    completed(there);
+  }
 }
 
 function take(kind, items, there) {
@@ -291,7 +295,7 @@ function take(kind, items, there) {
 function loaded() {
   if (!inbox.loaded) sort();
   inbox.loaded = true;
-  inbox.connection = "live";
+  if (inbox.connection === "connecting") inbox.connection = "live"; // a lost one is back with its next frame
   changed();
 }
 
@@ -300,7 +304,7 @@ function completed(there) {
   for (const one of open()) if (!there.has(one.handle)) void lookUp(one.handle);
   if (!inbox.complete) sort();
   inbox.complete = true;
-  changed();
+  loaded();
 }
 
 // resync reads what is open: another tab has the stream, and this one may have missed a part of it.
@@ -310,9 +314,10 @@ function resync() {
   void readLists(new Set());
 }
 
+let round = 0; // of reading the lists
+
 // readLists reads what a snapshot had no room for. Each page is shown when it comes: the lists may be long. A page that
 // the service does not give now is asked for again, until something else reads the lists.
-let round = 0;
 async function readLists(there) {
   const own = ++round;
   for (const [kind, list] of [["approval", "approvals"], ["question", "questions"]]) {
@@ -330,7 +335,7 @@ async function readLists(there) {
       failures = 0;
       more = page.pagination.has_more;
       cursor = page.pagination.next_cursor ?? "";
-      if (!inbox.loaded || inbox.prompts.size > before) loaded();
+      if (inbox.prompts.size > before) loaded(); // an empty page does not say that nothing is open
     }
   }
   completed(there);
