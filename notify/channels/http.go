@@ -138,7 +138,7 @@ func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Messag
 	return c.call(ctx, to, header, body)
 }
 
-// call sends a request. Its errors are those of Send.
+// call sends a request. It returns the errors of Send.
 func (c *httpChannel) call(ctx context.Context, to string, header http.Header, body []byte) error {
 	answer, err := c.client.Send(ctx, c.method, to, header, body)
 	switch {

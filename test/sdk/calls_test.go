@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// arguments are those of a step that makes a call by its name.
+// arguments of a step that makes a call by its name.
 type arguments []json.RawMessage
 
 func (a arguments) text(i int) (text string) {
