@@ -141,13 +141,13 @@ func (f *flows) deciding(t *testing.T) {
 		{"Tabs", f.tabs},
 		{"Restart", f.restart},
 		{"Typing", f.typing},
+		{"Pages", f.pages}, // of what Deny and Remember have done
 	})
 }
 
 func (f *flows) pagesAndAll(t *testing.T) {
 	t.Helper()
 	inTurn(t, []flow{
-		{"Pages", f.pages},
 		{"History", f.history},
 		{"LiveHistory", f.liveHistory},
 		{"LongHistory", f.longHistory},
