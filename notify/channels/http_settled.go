@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"errors"
 	"text/template"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -52,5 +53,8 @@ func (c *settlingHTTP) Withdraw(ctx context.Context, address string, sent *notif
 		return errUnfilled
 	}
 	header.Set(idempotencyKey, idOf(key))
-	return c.call(ctx, to, header, body)
+	if err = c.call(ctx, to, header, body); errors.Is(err, notify.ErrPermanent) {
+		return nil // 404 or 410: the message, or where it went, is gone
+	}
+	return err
 }

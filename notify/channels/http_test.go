@@ -43,10 +43,13 @@ func TestAReceiverIsToldTheOutcome(t *testing.T) {
 	t.Parallel()
 	type request struct{ path, key, body string }
 	requests := make(chan request, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	var status atomic.Int32
+	status.Store(http.StatusOK)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
 		requests <- request{r.URL.Path, r.Header.Get(idempotencyKey), string(body)}
+		w.WriteHeader(int(status.Load()))
 	}))
 	t.Cleanup(server.Close)
 	client := egress.New(egress.Options{Guard: toLoopback})
@@ -71,6 +74,12 @@ func TestAReceiverIsToldTheOutcome(t *testing.T) {
 	require.Len(t, map[string]bool{first.key: true, outcome.key: true, replaced.key: true}, 3)
 	require.NoError(t, settles.Withdraw(t.Context(), "", sent, settled), "the person has removed the address")
 	require.Empty(t, requests)
+	for code, failure := range map[int32]string{http.StatusNotFound: "", http.StatusGone: "", http.StatusBadGateway: "status 502"} {
+		status.Store(code)
+		err := settles.Withdraw(t.Context(), "ada", sent, settled)
+		require.Equal(t, failure != "", err != nil, "a message that is gone needs no withdrawal: %d %v", code, err)
+		<-requests
+	}
 
 	given.SettledBody = ""
 	made, err = given.make("", client)

@@ -157,14 +157,15 @@ func (d *Door) histories(sessionIDs []string, eventIDs []int64, check int64) (fo
 		ctx, cancel := context.WithTimeout(open, lostTimeout)
 		found, err := d.versioned.Histories(ctx, sessionIDs, eventIDs)
 		cancel()
+		// What a check reads of a server that is gone would be counted by the next one as well.
 		switch {
+		case d.lostChecks.Load() != check:
+			return nil, false
 		case err == nil && tries > lostTries:
 			d.options.Logger.Warn("the sessions can be read again, in which acknowledged commits may be lost")
 			return found, true
 		case err == nil:
 			return found, true
-		case d.lostChecks.Load() != check:
-			return nil, false
 		case tries == lostTries, open.Err() != nil:
 			d.options.Logger.Error("whether acknowledged commits are lost is not known: the sessions cannot be read", slog.Any("error", err))
 		}

@@ -144,6 +144,37 @@ func TestWhatIsLostIsToldLate(t *testing.T) {
 	})
 }
 
+// A check that waits while the server becomes another one counts nothing that the next check counts.
+func TestWhatIsLostIsToldOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, seen := newMemory(), &notes{lost: make(chan int, 2)}
+		m.incarnation.Store(1)
+		c := loading(m, door.Options{Observer: seen, Logger: slog.New(slog.DiscardHandler)})
+		defer c.Close()
+		require.NoError(t, (<-do(t.Context(), c, create("gone", "run-of-gone"))).err)
+		m.mu.Lock()
+		delete(m.states, "gone")
+		m.mu.Unlock()
+		var reads atomic.Bool
+		m.onVersions = func(context.Context) error {
+			if !reads.Load() {
+				return errors.New("the server starts")
+			}
+			return nil
+		}
+		m.incarnation.Store(2)
+		require.NoError(t, (<-do(t.Context(), c, create("next", "r1"))).err)
+		time.Sleep(10 * time.Second)
+		reads.Store(true)
+		m.incarnation.Store(3)
+		require.NoError(t, (<-do(t.Context(), c, create("last", "r2"))).err)
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, <-seen.lost)
+		require.Empty(t, seen.lost)
+	})
+}
+
 // The check for lost commits ends with the door, even if the database never answers.
 func TestLookingForWhatWasLostEndsWithTheDoor(t *testing.T) {
 	t.Parallel()
