@@ -67,7 +67,10 @@ type ApprovalRequest struct {
 	InputMembers int64 `json:"input_members,omitzero"`
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of Input, as in
 	// [RuleMatch]. The service computes it and ignores a value from the caller.
-	InputDigest string   `json:"input_digest,omitempty"`
+	InputDigest string `json:"input_digest,omitempty"`
+	// Directory is the directory in which the call would run, if the input does not say so. At most
+	// MaxDirectoryLength bytes. An allow rule that a decision creates applies in this directory only.
+	Directory   string   `json:"directory,omitempty"`
 	Scope       string   `json:"scope"`  // empty when the caller gave none
 	Reason      string   `json:"reason"` // empty when the caller gave none
 	Description string   `json:"description,omitempty"`

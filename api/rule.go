@@ -56,6 +56,10 @@ type RuleMatch struct {
 	ToolCallID string `json:"tool_call_id,omitempty" body:"filled"`
 	// AnyInput matches every call of the tool. It needs a tool name and excludes the other members.
 	AnyInput bool `json:"any_input,omitzero"`
+	// Directory is an additional condition on [ApprovalRequest.Directory]. An allow applies to exactly
+	// this text. A deny or an ask also applies to directories below it, and to calls without a
+	// directory. At most MaxDirectoryLength bytes.
+	Directory string `json:"directory,omitempty" body:"filled"`
 }
 
 // AppliedRule names in a resolution the rule that made it, or that was created with it.
@@ -122,6 +126,7 @@ type ExplainRulesBody struct {
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
 	Input       JSON     `json:"input" body:"required"` // nil is sent as null
 	PatternKeys []string `json:"pattern_keys,omitempty"`
+	Directory   string   `json:"directory,omitempty"`
 	// Effect (RuleAllow when empty, or RuleDeny) and RememberForMs (as in [ApprovalResolution])
 	// describe the decision whose rules [RememberTexts] shows.
 	Effect        RuleEffect `json:"effect,omitempty" body:"filled"`
@@ -194,6 +199,7 @@ type RuleExample struct {
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
 	Input       JSON     `json:"input"`
 	PatternKeys []string `json:"pattern_keys,omitempty"`
+	Directory   string   `json:"directory,omitempty"`
 	// WhyNot is for people. It is empty for a call that the rule matches.
 	WhyNot string `json:"why_not,omitempty"`
 }

@@ -64,6 +64,7 @@ type ExplainParams struct {
 	ToolCallID  string
 	Input       api.JSON
 	PatternKeys []string
+	Directory   string
 	// Effect and RememberForMs describe the decision whose rules are in Remember. Effect is
 	// RuleAllow if empty, and RememberForMs is 30 days if nil.
 	Effect        api.RuleEffect
@@ -81,7 +82,7 @@ type RuleExplanation = api.RuleExplanation
 func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleExplanation, error) {
 	return post[RuleExplanation](ctx, c, at("/v1/rules/explain"), api.ExplainRulesBody{
 		SessionID: optional(params.SessionID), AgentID: optional(params.AgentID), ToolName: params.ToolName,
-		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys,
+		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys, Directory: params.Directory,
 		Effect: params.Effect, RememberForMs: params.RememberForMs, Also: params.Also,
 	}, always)
 }

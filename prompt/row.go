@@ -51,6 +51,7 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 	return present(slices.Concat([]Row{
 		{Label: "tool", Kind: Title, Value: request.ToolName, Deciding: true},
 		{Label: "action", Value: Action(request.Input), Deciding: true},
+		{Label: "directory", Value: request.Directory, Deciding: true},
 		{Label: "scope", Value: request.Scope},
 		{Label: "reason", Kind: Said, Value: request.Reason, Deciding: true},
 		{Label: "description", Kind: Said, Value: request.Description, Deciding: true},

@@ -263,3 +263,38 @@ func TestRememberDefaults(t *testing.T) {
 	h.must(edited)
 	require.Equal(t, exactly(`{"command":"ls"}`), h.rules[h.request("r", "c").Recorded().Rule.RuleID].Match, "the input that was asked for")
 }
+
+// An allow holds where the call would run: elsewhere the same command is another script. A deny holds everywhere.
+func TestRememberedInADirectory(t *testing.T) {
+	t.Parallel()
+	in := func(directory, id, command string) api.ApprovalRequest {
+		request := running(id, command)
+		request.Directory = directory
+		return request
+	}
+	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberPrefix} {
+		for _, scope := range []api.Remember{api.RememberSession, api.RememberAlways} {
+			h := newHouse(t)
+			h.wait("r", in("/srv/app", "a", "npm test"))
+			command := remembering(allow("r", "a"), scope)
+			command.Resolutions[0].RememberAs = as
+			h.must(command)
+			h.must(suspend("r", h.claim("r"), in("/srv/app", "same", "npm test"), in("/srv/other", "other", "npm test"), running("unknown", "npm test")))
+			require.Equal(t, []string{"other", "unknown"}, h.record("r").View().PendingApprovalIDs, "%s %s", as, scope)
+			require.Contains(t, h.request("r", "same").Recorded().Rule.Text, `, in the directory "/srv/app", in `)
+		}
+	}
+	h := newHouse(t)
+	h.wait("r", in("/srv/app", "a", "npm test"))
+	command := remembering(allow("r", "a"), api.RememberSession)
+	command.Resolutions[0].RememberAs = api.RememberTool
+	h.must(command)
+	h.must(suspend("r", h.claim("r"), in("/srv/other", "b", "npm test")))
+	require.False(t, h.request("r", "b").Open(), "every call of the tool is allowed, in any directory")
+
+	h = newHouse(t)
+	h.wait("r", in("/srv/app", "a", "npm test"))
+	h.must(remembering(deny("r", "a"), api.RememberAlways))
+	h.must(suspend("r", h.claim("r"), in("/srv/other", "b", "npm test")))
+	require.Equal(t, api.OutcomeDenied, h.request("r", "b").Recorded().Outcome)
+}

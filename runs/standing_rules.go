@@ -15,7 +15,7 @@ func callOf(s *raisedSuspension, at int) *rules.Call {
 	approval := &s.Approvals[at]
 	return &rules.Call{
 		ToolName: approval.ToolName, ToolCallID: approval.ToolCallID, PatternKeys: approval.PatternKeys,
-		Input: approval.Input, InputDigest: s.inputDigests[at],
+		Input: approval.Input, InputDigest: s.inputDigests[at], Directory: approval.Directory,
 	}
 }
 

@@ -119,6 +119,7 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 	if a.Input == nil {
 		faults.Add(at+"/input", "is required")
 	}
+	faults.Text(at+"/directory", a.Directory, api.MaxDirectoryLength)
 	faults.Text(at+"/scope", a.Scope, api.MaxNameLength)
 	faults.Text(at+"/reason", a.Reason, api.MaxTextLength)
 	faults.Text(at+"/description", a.Description, api.MaxTextLength)

@@ -92,6 +92,10 @@ func TestSuspensionFaults(t *testing.T) {
 			a.Reason, a.Description = long(api.MaxTextLength+1), long(api.MaxTextLength+1)
 		})}, []string{"/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/scope", "/approvals/0/reason", "/approvals/0/description"}},
 		{"control characters and broken text", []any{change(a, func(a *api.ApprovalRequest) { a.Reason, a.Scope = "\x1b[2J", "\xff" })}, []string{"/approvals/0/scope", "/approvals/0/reason"}},
+		{"directories", []any{
+			change(a, func(a *api.ApprovalRequest) { a.Directory = long(api.MaxDirectoryLength + 1) }),
+			change(a, func(a *api.ApprovalRequest) { a.ID, a.Directory = "b", "/srv/\x1b[2J" }),
+		}, []string{"/approvals/0/directory", "/approvals/1/directory"}},
 		{"metadata that is not an object", []any{change(a, func(a *api.ApprovalRequest) { a.Metadata = api.JSON(`[]`) })}, []string{"/approvals/0/metadata"}},
 		{"pattern keys", []any{
 			change(a, func(a *api.ApprovalRequest) { a.PatternKeys = make([]string, 65) }),

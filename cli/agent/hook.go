@@ -174,13 +174,10 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput,
 func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, error) {
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
-		ExcludeRequester: c.ExcludeRequester,
+		ExcludeRequester: c.ExcludeRequester, Directory: asked.Cwd,
 	}
 	if expires > 0 {
 		request.ExpiresAfterMs = new(expires.Milliseconds())
-	}
-	if asked.Cwd != "" {
-		request.Description = "In " + asked.Cwd
 	}
 	return mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}, asked.plan())
 }

@@ -35,5 +35,8 @@ func exampleLine(example api.RuleExample) string {
 	if len(example.PatternKeys) > 0 {
 		line += " with the pattern keys " + strings.Join(example.PatternKeys, ", ")
 	}
+	if example.Directory != "" {
+		line += " in " + example.Directory
+	}
 	return console.Printable(line, false)
 }

@@ -147,6 +147,7 @@ type rulesExplain struct {
 	InputFile   string   `name:"input-file" xor:"input" placeholder:"PATH" help:"Read the input from a file; - for stdin."`
 	Command     string   `xor:"input" placeholder:"TEXT" help:"Shorthand for an input of {\"command\": TEXT}."`
 	PatternKeys []string `name:"pattern-key" sep:"none" placeholder:"KEY" help:"Pattern key of the call; repeatable."`
+	Directory   string   `placeholder:"PATH" help:"Directory in which the call would run."`
 	ToolName    string   `arg:"" name:"tool" help:"Tool name."`
 }
 
@@ -167,6 +168,7 @@ func (c *rulesExplain) Run(ctx context.Context, terminal *console.Console) error
 	return c.Call(func(opened *client.Client) error {
 		explained, err := opened.ExplainRules(ctx, client.ExplainParams{
 			SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Input: input, PatternKeys: c.PatternKeys,
+			Directory: c.Directory,
 		})
 		if err != nil {
 			return err
@@ -209,6 +211,7 @@ type rulesAdd struct {
 	InputFile   string            `name:"input-file" xor:"input" placeholder:"PATH" help:"Read that input from a file; - for stdin."`
 	Params      map[string]string `name:"param" mapsep:"none" placeholder:"NAME=GLOB" help:"Calls with a matching input member: * does not match /, ** does, ? matches one character; repeatable."`
 	AnyInput    bool              `name:"any-input" help:"All calls of the tool, with any input."`
+	Directory   string            `placeholder:"PATH" help:"Only calls in this directory, whose request names it. A deny or an ask also applies below it."`
 	Reason      string            `placeholder:"TEXT" help:"Message to the agent with each decision of the rule."`
 	For         *time.Duration    `placeholder:"DURATION" help:"Lifetime; 0 never expires (default 720h; with --session-id as long as the session)."`
 	MaxUses     int64             `name:"max-uses" placeholder:"N" help:"With --session-id: end after N decisions."`
@@ -238,7 +241,7 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	params := client.AddRuleParams{
 		RuleID: c.RuleID, Effect: api.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
-		Match:  api.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput},
+		Match:  api.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput, Directory: c.Directory},
 		Reason: c.Reason, MaxUses: c.MaxUses,
 	}
 	if c.For != nil {

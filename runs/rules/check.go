@@ -20,9 +20,10 @@ func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *r
 	if len(m.Params) == 0 {
 		m.Params = nil
 	}
+	faults.Text(at+"/directory", m.Directory, api.MaxDirectoryLength)
 	others := len(m.PatternKeys) > 0 || m.InputDigest != "" || m.Params != nil || m.ToolCallID != ""
 	if !others && !m.AnyInput {
-		faults.Add(at, "must say what it matches: it is empty")
+		faults.Add(at, "must say which calls it matches")
 		return
 	}
 	if m.AnyInput && others {

@@ -51,7 +51,8 @@ func (r *Rule) Examples(input []byte) api.RuleExamples {
 func (r *Rule) whyNotExample(example *api.RuleExample) string {
 	call := Call{
 		ToolName: example.ToolName, ToolCallID: example.ToolCallID, PatternKeys: example.PatternKeys, Input: example.Input,
-		Budget: NewBudget(1),
+		Directory: example.Directory,
+		Budget:    NewBudget(1),
 	}
 	digest, err := document.Digest(example.Input)
 	if err != nil {
@@ -79,7 +80,7 @@ func exampleText(example *api.RuleExample) string {
 // exampleCall returns the call that examples start from: all conditions of the rule except its
 // params.
 func (r *Rule) exampleCall(input []byte) (base api.RuleExample, known bool) {
-	base = api.RuleExample{ToolName: r.ToolName, ToolCallID: r.Match.ToolCallID, Input: api.JSON(`{}`)}
+	base = api.RuleExample{ToolName: r.ToolName, ToolCallID: r.Match.ToolCallID, Input: api.JSON(`{}`), Directory: r.Match.Directory}
 	if base.ToolName == "" {
 		base.ToolName = "any-tool"
 	}

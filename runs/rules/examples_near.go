@@ -124,6 +124,9 @@ func (r *Rule) nearExamples(matching api.RuleExample) []api.RuleExample {
 		change(&example)
 		all = append(all, example)
 	}
+	if r.Match.Directory != "" {
+		add(func(e *api.RuleExample) { e.Directory = otherDirectory })
+	}
 	names := paramNames(&r.Match)
 	for way := range nearWays {
 		for _, name := range names {
@@ -155,6 +158,9 @@ func (r *Rule) nearExamples(matching api.RuleExample) []api.RuleExample {
 	}
 	return all
 }
+
+// otherDirectory is where an example runs that the rule does not match because of its directory.
+const otherDirectory = "/another/directory"
 
 // nearWays is the number of variants in nearText.
 const nearWays = 9

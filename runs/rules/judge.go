@@ -126,7 +126,7 @@ func (m *Matches) With(exact []*Rule, call *Call) *Matches {
 	both.denies, both.asks, both.allows = slices.Clone(m.denies), slices.Clone(m.asks), slices.Clone(m.allows)
 	for _, rule := range exact {
 		match := &rule.Match
-		if rule.ToolName != call.ToolName || match.InputDigest != call.InputDigest || match.ToolCallID != "" && match.ToolCallID != call.ToolCallID {
+		if rule.ToolName != call.ToolName || match.InputDigest != call.InputDigest || !rule.holdsIn(call.Directory) || match.ToolCallID != "" && match.ToolCallID != call.ToolCallID {
 			continue
 		}
 		if len(match.PatternKeys) > 0 && !slices.ContainsFunc(match.PatternKeys, func(key string) bool { _, there := m.keyAt[key]; return there }) {

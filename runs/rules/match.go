@@ -24,6 +24,7 @@ type Call struct {
 	Input       api.JSON // nil if unknown: then no condition on the input matches
 	// InputDigest is the [document.Digest] of Input. [Judge] does not compute it.
 	InputDigest string
+	Directory   string // empty if unknown
 
 	// Budget bounds the work of matching globs. Calls that are judged together share one; nil
 	// creates a new one.
@@ -69,6 +70,8 @@ func (r *Rule) whyNotMatch(call *Call) string {
 		return "it is about another call"
 	case match.InputDigest != "" && match.InputDigest != call.InputDigest:
 		return "the input differs"
+	case !r.holdsIn(call.Directory):
+		return "it is about the directory " + quoted(match.Directory)
 	case len(match.PatternKeys) > 0 && !slices.ContainsFunc(call.PatternKeys, func(key string) bool { return slices.Contains(match.PatternKeys, key) }):
 		return "the call has none of its pattern keys"
 	}

@@ -121,7 +121,7 @@ func (r *Rule) Describe(input []byte) string {
 	default:
 		text.WriteString("any tool")
 	}
-	text.WriteString(strings.Join(r.conditions(input), " and"))
+	text.WriteString(strings.Join(r.conditions(input), " and") + r.shownDirectory())
 	if r.SessionID == AllSessions {
 		text.WriteString(", in every session")
 	} else {

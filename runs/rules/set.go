@@ -136,7 +136,7 @@ func ruleSize(rule *Rule) int {
 // Bytes returns the total length of the rule's text, reason, escalation and match, the last without
 // JSON syntax.
 func (r *Rule) Bytes() int {
-	bytes := len(r.Text) + len(r.Reason) + len(r.EscalationText())
+	bytes := len(r.Text) + len(r.Reason) + len(r.EscalationText()) + len(r.Match.Directory)
 	for _, key := range r.Match.PatternKeys {
 		bytes += len(key)
 	}
@@ -377,7 +377,7 @@ func (s *search) holds(rule *Rule) bool {
 	match := &rule.Match
 	if rule.ofLabels() || rule.ToolName != "" && rule.ToolName != s.call.ToolName ||
 		match.ToolCallID != "" && match.ToolCallID != s.call.ToolCallID ||
-		match.InputDigest != "" && match.InputDigest != s.call.InputDigest {
+		match.InputDigest != "" && match.InputDigest != s.call.InputDigest || !rule.holdsIn(s.call.Directory) {
 		return false
 	}
 	_, fault := rule.failingParam(s.call)

@@ -47,6 +47,7 @@ func drawSetRule(t *rapid.T, n int) *rules.Rule {
 	if match.PatternKeys == nil && match.ToolCallID == "" && match.Params == nil && match.InputDigest == "" {
 		match.AnyInput = true
 	}
+	match.Directory = rapid.SampledFrom([]string{"", "", "/a", "/A/b"}).Draw(t, "rule's directory")
 	return rule
 }
 
@@ -73,6 +74,7 @@ func TestASetDecidesAsAllItsRules(t *testing.T) {
 			ToolCallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "call"), InputDigest: rapid.SampledFrom([]string{"sha256:1", "sha256:2"}).Draw(t, "digest"),
 			PatternKeys: rapid.SliceOfN(rapid.SampledFrom([]string{"k1", "k2", "k3"}), 0, 3).Draw(t, "keys"),
 			Input:       document.Encode(map[string]string{"command": text.Draw(t, "command"), "cwd": text.Draw(t, "cwd")}),
+			Directory:   rapid.SampledFrom([]string{"", "/a", "/a/b", "/c"}).Draw(t, "directory"),
 		}
 		const nowMs = 10
 		slices.SortFunc(all, rules.Compare)

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json"
 
@@ -229,7 +230,7 @@ var Rules = newTable(Table[rule]{
 		{
 			Name: "match", Type: Text,
 			target: func(l *rule) any { return (*matchText)(&l.Match) },
-			Text:   func(l *rule) string { return textOfMatch(l.Match) },
+			Text:   func(l *rule) string { return textOfMatch(l.Effect, l.Match) },
 		},
 		// Copied out of the match, so that an index has it.
 		{Name: "input_digest", Type: Text, flags: optional | unread, Text: func(l *rule) string {
@@ -282,9 +283,19 @@ func (e *escalationText) Scan(value any) error {
 	return nil
 }
 
+// directoryParam stands in the params of an allow for its directory. No caller's param has this name, and
+// no input such a member. A program from before rules had directories would ignore an unknown member
+// and allow the calls of all directories; by a param that no call has, it allows none.
+const directoryParam = "\x01directory"
+
 // textOfMatch returns the canonical JSON of a match. Empty if there is none, which the schema
 // rejects; every new rule has a valid match.
-func textOfMatch(match api.RuleMatch) string {
+func textOfMatch(effect api.RuleEffect, match api.RuleMatch) string {
+	if match.Directory != "" && effect == api.RuleAllow {
+		params := map[string]string{directoryParam: match.Directory}
+		maps.Copy(params, match.Params)
+		match.Params, match.Directory = params, ""
+	}
 	text, err := document.Canonical(match)
 	if err != nil {
 		return ""
@@ -303,6 +314,12 @@ func (m *matchText) Scan(value any) error {
 	}
 	if err := json.Unmarshal([]byte(text), (*api.RuleMatch)(m)); err != nil {
 		return fmt.Errorf("match column: %w", err)
+	}
+	if directory, of := m.Params[directoryParam]; of {
+		m.Directory = directory
+		if delete(m.Params, directoryParam); len(m.Params) == 0 {
+			m.Params = nil
+		}
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ func RequireRuleLoads(t *testing.T, engine door.Engine) {
 	full.AgentID, full.Reason, full.ExpiresAtMs, full.MaxUses, full.Uses = "coder", "as \x01ever 🙂", 9, 3, 1
 	full.SourceRunID, full.SourceRequestID, full.PayloadDigest = "r", "q", "sha256:d"
 	full.Match.Params, full.Match.PatternKeys, full.Match.ToolCallID = map[string]string{"b": "nul \x00", "a": "*"}, []string{"z", "a"}, "call"
+	full.Match.Directory = "/srv/app"
 	commitRules(t, engine, runs.Writes{Rows: runs.Rows{NewRules: slices.Collect(maps.Values(made))}})
 
 	states := loadRules(t, engine, []door.Load{

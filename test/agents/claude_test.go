@@ -253,7 +253,7 @@ func TestClaudeCodeAsksByItsHook(t *testing.T) {
 	a := d.start(m, block(t, "hooked"))
 	open := d.pending(a)
 	require.Equal(t, "claude-code", open.AgentID)
-	require.Equal(t, "In "+d.directory, open.Request.Description)
+	require.Equal(t, d.directory, open.Request.Directory)
 	d.service.Kill()
 	d.service.Resume()
 	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"echo edited >> ran"}`)})

@@ -79,15 +79,19 @@ func (f *flows) allowAnd(t *testing.T) {
 	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
 	require.NoError(t, err)
 
-	edit := f.ask(t, one(approval("Edit", `{"file_path":"internal/cart/total.go","old_string":"a","new_string":"b"}`)))
+	inShop := approval("Edit", `{"file_path":"internal/cart/total.go","old_string":"a","new_string":"b"}`)
+	inShop.Directory = "/srv/shop"
+	edit := f.ask(t, one(inShop))
 	item = p.prompt("Edit")
+	require.Contains(t, item.text(), "in /srv/shop")
 	f.action(item, "Allow and …")
 	sheet = p.find("dialog", "Allow and …")
-	sheet.find("radio", "Edits in internal/cart/, in all sessions").click()
+	sheet.find("radio", "Edits in internal/cart/, in /srv/shop, in all sessions").click()
 	p.until("its rule", func() bool { return strings.Contains(sheet.text(), `"internal/cart/**"`) })
 	sheet.find("button", "Allow").click()
 	item.status("Allowed by you")
 	require.Contains(t, f.decision(t, edit).Rule.Text, `internal/cart/**`)
+	require.Contains(t, f.decision(t, edit).Rule.Text, `, in the directory "/srv/shop", in every session`)
 
 	// Its buttons are in view below a long rule. One that was not read is read first; then Enter on a choice allows.
 	long := f.ask(t, one(approval("lengthy", `{"command":`+quoted("make "+strings.Repeat("all ", 800))+`,"description":"Build"}`)))

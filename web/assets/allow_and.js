@@ -16,8 +16,8 @@ const hour = 3600_000;
 const today = () => { const end = new Date(); end.setHours(24, 0, 0, 0); return Math.max(60_000, end - Date.now()); };
 const lifetimes = [["1 hour", () => hour], ["Today", today], ["30 days", () => 30 * 24 * hour], ["Always", () => 0]];
 
-function ExampleLine({ of: { tool_name, input, tool_call_id, pattern_keys } }) {
-  return html`<code>${marked([tool_name, input && pretty(input.node, "")].filter(Boolean).join(" "))}${tool_call_id && html` as call <span title=${tool_call_id}>${marked(shortID(tool_call_id))}</span>`}${pattern_keys && marked(` with the pattern keys ${pattern_keys.join(", ")}`)}</code>`;
+function ExampleLine({ of: { tool_name, input, tool_call_id, pattern_keys, directory } }) {
+  return html`<code>${marked([tool_name, input && pretty(input.node, "")].filter(Boolean).join(" "))}${tool_call_id && html` as call <span title=${tool_call_id}>${marked(shortID(tool_call_id))}</span>`}${pattern_keys && marked(` with the pattern keys ${pattern_keys.join(", ")}`)}${directory && marked(` in ${directory}`)}</code>`;
 }
 
 // Examples are calls that the rule matches, and near ones that it does not.
@@ -38,10 +38,13 @@ const whats = {
 };
 const lasts = { "1 hour": "for the next hour", Today: "until the end of today", "30 days": "for 30 days", Always: "without an end" };
 
+// placeOf says where a rule to allow holds. Its text has the whole folder.
+const placeOf = ({ request: { directory } }, as, scope) => [directory && as !== "tool" && `in ${directory.length > 80 ? "this folder" : directory}`, scope === "session" ? "in this session" : "in all sessions"].filter(Boolean).join(", ");
+
 // choicesOf returns what may be allowed: [{as, scope, label}].
 function choicesOf(one, texts) {
   return (texts?.allow?.choices ?? []).flatMap(choice => ["session", "always"].filter(scope => choice[scope])
-    .map(scope => ({ as: choice.as, scope, also: new Set(choice.also), what: whats[choice.as]?.(one, choice.about) ?? choice.as, where: scope === "session" ? "in this session" : "in all sessions" })));
+    .map(scope => ({ as: choice.as, scope, also: new Set(choice.also), what: whats[choice.as]?.(one, choice.about) ?? choice.as, where: placeOf(one, choice.as, scope) })));
 }
 
 const mostOthers = 100; // requests that the service tries the rules on
@@ -52,7 +55,7 @@ const othersOf = one => awake().filter(other => other !== one && other.kind === 
 // alsoAllowed returns the other requests that the rule would have allowed, had it been there before they were raised:
 // {read, unread}. Who has not read one does not allow it. Equal calls are known here; of parts of an input the service tells.
 function alsoAllowed(one, others, chosen) {
-  const fits = chosen?.as === "exact" ? other => one.digest && other.digest === one.digest : chosen?.as === "tool" ? () => true : other => chosen?.also.has(other.handle);
+  const fits = chosen?.as === "exact" ? other => one.digest && other.digest === one.digest && other.request.directory === one.request.directory : chosen?.as === "tool" ? () => true : other => chosen?.also.has(other.handle);
   const list = others.filter(other => canJoin(other) && (chosen?.scope !== "session" || other.session === one.session) && fits(other));
   return { read: list.filter(isSeen), unread: list.filter(other => !isSeen(other)).length };
 }

@@ -13,7 +13,7 @@ import { focusedByKey, focusedByPage, opens, resized, scrolled, shifted } from "
 import { about, nameOfAgent, shortID } from "./groups.js";
 import { changed, lookUp, nowMs, open } from "./inbox.js";
 import { Part } from "./json.js";
-import { withoutFolder } from "./kinds.js";
+import { isShort, withoutFolder } from "./kinds.js";
 import { titleOf } from "./headings.js";
 import { marked, plain } from "./marks.js";
 import { Hints } from "./hints.js";
@@ -145,10 +145,11 @@ async function unfoldQuietly(one) {
 
 // Asked is what the agent said: nothing in it can look like the page's own words.
 function Asked({ one }) {
-  const { reason, description } = one.request;
+  const { reason, description, directory } = one.request;
   const wrap = (text, shut = false) => text && html`<${Part} one=${one} shut=${shut} unfold=${() => void unfold(one)}>${text}<//>`;
   return html`<div class="asked" role="group" aria-label="From the agent">
     ${one.changed && html`<p class="changed-input">The input has changed since you read it.</p>`}
+    ${directory && !isShort({ text: directory }) && wrap(html`<blockquote>In ${marked(directory)}</blockquote>`)}
     ${[reason, description, ...(about(one).said ?? [])].filter(spoken).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
     <${Hints} request=${one.request} />
     <${Input} key=${one.digest} one=${one} wrap=${wrap} /></div>`;

@@ -65,11 +65,11 @@ export function endOf(one, { groups, by, rowHeight }) {
 
 // about returns what a prompt is about, with the first line of its row. It is worked out once for an input.
 export function about(one) {
-  const { input } = one.request;
+  const { input, directory } = one.request;
   if (one.about && one.about.input === input) return one.about;
   if (one.kind === "question") return one.about = { input, title: "Question", row: { icon: "question", what: questionOf(one) } };
   const found = describe(one.request);
-  return one.about = { ...found, input, row: rowOf(one.request, found) };
+  return one.about = { ...found, ...directory && { folder: { text: directory } }, input, row: rowOf(one.request, found) };
 }
 
 // nameOfRow is what a row is called: what is asked, with which tool, about what.

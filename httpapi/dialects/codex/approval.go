@@ -101,6 +101,9 @@ func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest)
 	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
 		beside = kit.Object{kit.MemberOf("reason", text)}
 	}
+	if approval.Directory != "" {
+		beside = append(beside, kit.MemberOf("cwd", approval.Directory))
+	}
 	for name, value := range kit.Members(kit.Get(approval.Metadata, "details")) {
 		if !inPlaceOfInput[name] {
 			beside = append(beside, kit.MemberOf(name, value))

@@ -29,11 +29,13 @@ func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 	command, plain := kit.CommandLine(&approval)
 	shown := &pendingApproval{
 		ApprovalID: request.Handle, Command: command,
-		Description: cmp.Or(approval.Description, approval.Reason), PatternKeys: []string{},
+		PatternKeys: []string{},
 	}
-	if folder := folderOf(approval.Input); plain && folder != "" {
-		shown.Description = strings.TrimSuffix("In "+folder+": "+shown.Description, ": ")
+	folder := folderOf(approval.Input)
+	if !plain || folder == "" {
+		folder = approval.Directory
 	}
+	shown.Description = kit.Described(folder, cmp.Or(approval.Description, approval.Reason))
 	if len(approval.PatternKeys) > 0 {
 		shown.PatternKey, shown.PatternKeys = &approval.PatternKeys[0], approval.PatternKeys
 	}

@@ -50,6 +50,15 @@ func CommandLine(approval *api.ApprovalRequest) (line string, plain bool) {
 	return approval.ToolName + " " + Compact(input), false
 }
 
+// Described returns the agent's description of an approval after the directory of the call, which the
+// original contracts have no other member for.
+func Described(directory, description string) string {
+	if directory == "" {
+		return description
+	}
+	return strings.TrimSuffix("In "+directory+": "+description, ": ")
+}
+
 // CommandText returns a command as text, from a string or a list of words; "" for anything else.
 func CommandText(command api.JSON) string {
 	if list, ok := Texts(command); ok {

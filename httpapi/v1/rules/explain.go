@@ -34,12 +34,14 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	call := rules.Call{
 		SessionID: kit.OptionalID(&faults, "/session_id", body.SessionID), AgentID: kit.OptionalID(&faults, "/agent_id", body.AgentID),
 		ToolName: body.ToolName, ToolCallID: body.ToolCallID, Input: body.Input, PatternKeys: body.PatternKeys,
+		Directory: body.Directory,
 	}
 	if call.ToolName == "" {
 		faults.AddBeside(api.Fault{Pointer: "/tool_name", Detail: "is required"})
 	}
 	faults.Text("/tool_name", call.ToolName, api.MaxNameLength)
 	faults.Text("/tool_call_id", call.ToolCallID, api.MaxToolCallIDLength)
+	faults.Text("/directory", call.Directory, api.MaxDirectoryLength)
 	rules.CheckPatternKeys("/pattern_keys", call.PatternKeys, &faults)
 	faults.OptionalID("/session_id", call.SessionID)
 	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
@@ -128,7 +130,7 @@ func (h *handlers) addChoices(answer *api.RuleExplanation, call *rules.Call, oth
 func (h *handlers) preview(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) *runs.RulePreview {
 	decision.Remember = remember
 	preview, err := runs.PreviewRule(
-		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
+		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys, Directory: call.Directory}, call.SessionID,
 		decision, h.maxAgeMs, nowMs)
 	if err != nil {
 		return nil

@@ -53,7 +53,7 @@ func (n Near) Of(ctx context.Context, found *model.DecidedRequest) (near []api.E
 	if err := cpulimit.Do(ctx, cpulimit.Bytes, func() error {
 		explained = rules.Explain(standing, rules.Call{
 			SessionID: request.SessionID, AgentID: found.AgentID, ToolName: asked.ToolName, ToolCallID: asked.ToolCallID,
-			PatternKeys: asked.PatternKeys, Input: asked.Input, InputDigest: asked.InputDigest,
+			PatternKeys: asked.PatternKeys, Input: asked.Input, InputDigest: asked.InputDigest, Directory: asked.Directory,
 		}, nowMs)
 		return nil
 	}); err != nil {

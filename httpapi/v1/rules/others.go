@@ -49,7 +49,7 @@ func (h *handlers) others(ctx context.Context, handles []string) ([]openCall, er
 		}
 		calls = append(calls, openCall{handle, rules.Call{
 			SessionID: request.SessionID, ToolName: asked.ToolName, ToolCallID: asked.ToolCallID, PatternKeys: asked.PatternKeys,
-			Input: asked.Input, InputDigest: asked.InputDigest, Budget: budget,
+			Input: asked.Input, InputDigest: asked.InputDigest, Directory: asked.Directory, Budget: budget,
 		}})
 	}
 	return calls, nil

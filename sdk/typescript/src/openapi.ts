@@ -146,6 +146,8 @@ export interface components {
             created_at_ms?: components["schemas"]["TimeMs"];
             /** @description What the person is shown. */
             description?: string;
+            /** @description The directory in which the call would run, if the input does not say so. An allow rule that a decision creates applies in this directory only, unless it is for the whole tool. */
+            directory?: string;
             escalation?: components["schemas"]["Escalation"];
             /** @description None of those who asked may allow it: who made or held a run of the session or of those above, by the own credential, through a gateway, or by a rule. They may deny and cancel. 422 `requester_exclusion_needs_auth` where no credential is asked for. */
             exclude_requester?: boolean;
@@ -579,6 +581,8 @@ export interface components {
             agent_id?: components["schemas"]["ID"];
             /** @description Handles of requests. Each of the `choices` says which of them its rule would have decided, had it been there when they were raised. Others than open approvals, those with sensitive values, and what cannot be read within a second and 4 MiB are left out. */
             also?: string[];
+            /** @description The directory of the call. */
+            directory?: string;
             /**
              * @description Of the decision whose rules `remember` shows.
              * @default allow
@@ -1274,6 +1278,7 @@ export interface components {
         /** @enum {string} */
         RuleEffect: "allow" | "ask" | "deny";
         RuleExample: {
+            directory?: string;
             input: components["schemas"]["Any"];
             pattern_keys?: string[];
             tool_call_id?: string;
@@ -1288,8 +1293,10 @@ export interface components {
         };
         /** @description Which calls are meant: all that it gives must hold, and it must give something. */
         RuleMatch: {
-            /** @description The tool, whatever its input. Needs `tool_name`, and stands alone. */
+            /** @description The tool, whatever its input. Needs `tool_name`, and excludes the members above. */
             any_input?: boolean;
+            /** @description An additional condition on the `directory` of the request: needs one of the others. An allow applies to exactly this text. A deny or an ask also applies to directories below it, in any spelling, and to requests without a directory. */
+            directory?: string;
             /** @description The SHA-256 of the RFC 8785 form of the input. Needs `tool_name`. */
             input_digest?: string;
             /** @description Globs for members of the input: `*` does not cross `/`, `**` does, `?` is one character. Needs `tool_name`. */

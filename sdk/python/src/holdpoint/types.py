@@ -155,6 +155,9 @@ class ApprovalRequest(TypedDict):
     created_at_ms: NotRequired[int]
     # What the person is shown.
     description: NotRequired[str]
+    # The directory in which the call would run, if the input does not say so. An allow rule that a decision creates applies
+    # in this directory only, unless it is for the whole tool.
+    directory: NotRequired[str]
     escalation: NotRequired[Escalation]
     # None of those who asked may allow it: who made or held a run of the session or of those above, by the own credential,
     # through a gateway, or by a rule. They may deny and cancel. 422 `requester_exclusion_needs_auth` where no credential is
@@ -584,6 +587,8 @@ class ExplainRules(TypedDict):
     # were raised. Others than open approvals, those with sensitive values, and what cannot be read within a second and 4 MiB
     # are left out.
     also: NotRequired[list[str]]
+    # The directory of the call.
+    directory: NotRequired[str]
     # Of the decision whose rules `remember` shows.
     effect: NotRequired[Literal['allow', 'deny']]
     input: Any
@@ -1289,6 +1294,7 @@ class Rule(TypedDict):
 
 
 class RuleExample(TypedDict):
+    directory: NotRequired[str]
     input: Any
     pattern_keys: NotRequired[list[str]]
     tool_call_id: NotRequired[str]
@@ -1306,8 +1312,11 @@ class RuleExamples(TypedDict):
 
 class RuleMatch(TypedDict):
     # Which calls are meant: all that it gives must hold, and it must give something.
-    # The tool, whatever its input. Needs `tool_name`, and stands alone.
+    # The tool, whatever its input. Needs `tool_name`, and excludes the members above.
     any_input: NotRequired[bool]
+    # An additional condition on the `directory` of the request: needs one of the others. An allow applies to exactly this
+    # text. A deny or an ask also applies to directories below it, in any spelling, and to requests without a directory.
+    directory: NotRequired[str]
     # The SHA-256 of the RFC 8785 form of the input. Needs `tool_name`.
     input_digest: NotRequired[str]
     # Globs for members of the input: `*` does not cross `/`, `**` does, `?` is one character. Needs `tool_name`.
