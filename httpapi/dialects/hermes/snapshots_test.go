@@ -100,7 +100,7 @@ func testSnapshots(t *testing.T, s *service) {
 		}
 		made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"Edit","reason":"because","input":{"file_path":"a"},"directory":"/srv"}]`)
 		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "In /srv: because",`)
-		made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","input":{"command":"ls","cwd":"/srv"}}]`)
+		made = s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","input":{"command":"ls","cwd":"/srv"}}]`)
 		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "In /srv",`)
 	})
 	t.Run("the oldest is shown, and all are counted", func(t *testing.T) {
