@@ -139,16 +139,21 @@ func (f *flows) sameCall(t *testing.T) {
 	p.until("both are there", func() bool {
 		return p.read(`[...document.querySelectorAll(".list > li")].filter(one => one.ariaLabel.includes(" far: ")).map(one => one.innerText).join()`) != "" && strings.Contains(p.read(`document.querySelector(".list").innerText`), "×2")
 	})
-	p.await(`import(new URL("inbox.js", document.querySelector("script[type=module]").src)).then(({inbox, changed}) => {
+	// A late event about it brings it back.
+	forget := func() {
+		p.await(`import(new URL("inbox.js", document.querySelector("script[type=module]").src)).then(({inbox, changed}) => {
 		const far = [...inbox.prompts.values()].find(one => one.session === "far2");
+		if (!far) return "";
 		inbox.prompts.delete(far.handle);
 		inbox.order = inbox.order.filter(handle => handle !== far.handle);
 		far.row.members.splice(far.row.members.indexOf(far), 1);
 		changed();
 		return "";
 	})`)
+	}
+	forget()
 	item = p.prompt("far")
-	p.until("the service's count is shown", func() bool { return strings.Contains(item.text(), "The same call waits 1 more time.") })
+	p.until("the service's count is shown", func() bool { forget(); return strings.Contains(item.text(), "The same call waits 1 more time.") })
 	for _, id := range far { // the next flow begins with an empty list
 		_, err := f.client.CancelRun(t.Context(), id, "")
 		require.NoError(t, err)
