@@ -221,7 +221,7 @@ func (t *tools) addAgents(server *mcp.Server) {
 	}, approvalSchema, func(arguments approvalArguments) putting {
 		return putting{call: &ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
 			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason, Hints: arguments.Hints,
-			ExpiresAfterMs: t.expiresAfterMs(), ExcludeRequester: t.ExcludeRequester,
+			ExpiresAfterMs: t.expiresAfterMs(), ExcludeRequester: t.ExcludeRequester, Directory: t.Directory,
 		}}}
 	})
 	addAsking(t, server, &mcp.Tool{

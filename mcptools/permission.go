@@ -75,7 +75,7 @@ func (t *tools) permit(ctx context.Context, request *mcp.CallToolRequest, argume
 		SessionID: t.SessionID, Key: arguments.ToolUseID,
 		Approval: &api.ApprovalRequest{
 			ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
-			ExcludeRequester: t.ExcludeRequester,
+			ExcludeRequester: t.ExcludeRequester, Directory: t.Directory,
 		},
 	}, "")
 	if err != nil {

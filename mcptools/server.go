@@ -40,6 +40,9 @@ type Options struct {
 	SessionID string
 	// Session labels the sessions of the calls; nil for no label and origin.
 	Session *api.SessionAbout
+	// Directory is where the agent was started; empty if unknown. Rules that are remembered for its approvals
+	// apply there only.
+	Directory string
 	// Principal is the caller. Keys without a session, and signatures, are bound to it.
 	Principal string
 	// ExpiresAfter is the time limit for a decision; 0 for none.

@@ -57,7 +57,7 @@ func (s *scene) connect(options mcptools.Options) *mcp.ClientSession {
 
 func (s *scene) agent() *mcp.ClientSession {
 	s.Helper()
-	return s.connect(mcptools.Options{For: mcptools.ForAgents})
+	return s.connect(mcptools.Options{For: mcptools.ForAgents, Directory: "/srv/app"})
 }
 
 // text calls a tool and returns its text.
@@ -457,6 +457,7 @@ func TestAModelAsksAndChecksLater(t *testing.T) {
 	require.Equal(t, "pending", s.told(agent, "check_decision", `{"run_id":"`+told.RunID+`","wait_seconds":0}`).Status)
 	open := s.pending()
 	require.Equal(t, "Deploy", open.Request.Description)
+	require.Equal(t, "/srv/app", open.Request.Directory)
 	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`), Justification: "first there"})
 	// Another process, later.
 	checked := s.told(s.agent(), "check_decision", `{"run_id":"`+told.RunID+`"}`)
@@ -568,6 +569,7 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 	shown := s.told(assistant, "resolve", decision+`}`)
 	require.False(t, shown.Decided)
 	require.Contains(t, shown.RuleText, "Allow the tool Bash with exactly this input")
+	require.Contains(t, shown.RuleText, `, in the directory "/srv/app", in every session`)
 	require.False(t, s.told(assistant, "resolve", decision+`,"rule_text":"Allow nothing"}`).Decided)
 	rule, err := json.Marshal(shown.RuleText)
 	require.NoError(t, err)
@@ -576,10 +578,11 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 	decisions, err := s.person.ListDecisions(t.Context(), client.DecisionListParams{})
 	require.NoError(t, err)
 	require.Equal(t, "grace", decisions.Items[0].Resolution.ResolvedBy)
+	require.Equal(t, shown.RuleText, decisions.Items[0].Resolution.Rule.Text)
 	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
 	require.Contains(t, s.refused(assistant, "resolve", `{`+ids+`,"behavior":"deny","input_digest":"`+open.Request.InputDigest+`"}`), "allowed by grace")
 	// The rule allows the same call in the next session without asking.
-	next := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "next", AgentID: "coder"})
+	next := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "next", AgentID: "coder", Directory: "/srv/app"})
 	require.Contains(t, s.prompt(next, touch)(), `"allow"`)
 
 	asked := s.told(s.agent(), "ask_user", `{"question":"Where to?","wait_seconds":0}`)

@@ -82,7 +82,7 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 		rule.ToolName = approval.ToolName
 		input, rule.Match.InputDigest = exactInput(&approval)
 	}
-	if rule.Effect == api.RuleAllow && r.RememberMatch == nil && !rule.Match.AnyInput {
+	if rule.Effect == api.RuleAllow && !rule.Match.AnyInput {
 		// The same command, or relative path, is another call in another directory.
 		rule.Match.Directory = approval.Directory
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -48,13 +49,17 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 	if !refusal.ValidID(c.Session) {
 		return console.Usage("--session-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
+	directory, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("the working directory: %w", err)
+	}
 	c.Via, c.Retry = "mcp", c.retry()
 	return c.Call(func(opened *client.Client) error {
 		serving, stop := console.UntilSignal(ctx)
 		defer stop()
 		input := &watched{Reader: terminal.Stdin}
 		server := mcptools.NewServer(mcptools.Options{
-			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: console.About(""),
+			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: console.About(directory), Directory: directory,
 			ExpiresAfter: c.Timeout, ExcludeRequester: c.ExcludeRequester, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened), Link: c.Link,

@@ -145,7 +145,9 @@ func TestMarkedRequestsAreDecidedTogether(t *testing.T) {
 // "Allow and …" writes the rule whose text is on the screen, for the lifetime that it says.
 func TestAllowAndARule(t *testing.T) {
 	t.Parallel()
-	s := screenOf(asked("a1", `{"command":"npm test"}`), asked("a2", `{"command":"ls"}`))
+	first := asked("a1", `{"command":"npm test"}`)
+	first.Directory = "/srv/app"
+	s := screenOf(first, asked("a2", `{"command":"ls"}`))
 	service := serve(t, s)
 	s.press("j")
 	load := s.press("r")
@@ -176,6 +178,7 @@ func TestAllowAndARule(t *testing.T) {
 	}}, service.decided)
 	require.Equal(t, "s", *service.explains[0].SessionID)
 	require.JSONEq(t, `{"command":"npm test"}`, string(service.explains[0].Input))
+	require.Equal(t, "/srv/app", service.explains[0].Directory)
 
 	// When somebody else is first, the sheet closes, and a late answer does not open it.
 	s.press("j")
