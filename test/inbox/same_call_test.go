@@ -18,7 +18,7 @@ func (f *flows) sameCall(t *testing.T) {
 	p := f.open(t, "/")
 	ask := func(session, reason, command string) *client.CreatedRun {
 		request := approval("install", `{"command":`+quoted(command)+`}`)
-		request.Reason = reason
+		request.Reason, request.Directory = reason, "/srv/"+session
 		suspension := one(request)
 		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
 		require.NoError(t, err)
@@ -73,6 +73,9 @@ func (f *flows) sameCall(t *testing.T) {
 	require.Nil(t, f.decision(t, shop2), "it asks first")
 	require.Contains(t, dialog.text(), "1 was not read and is left out")
 	require.Contains(t, dialog.find("list", "Left out").text(), "shop3")
+	for _, directory := range []string{"in /srv/shop2", "in /srv/shop4"} {
+		require.Contains(t, dialog.find("list", "Will be allowed").text(), directory)
+	}
 	f.shoot(t, p, "same-call")
 	p.accessible("the dialog of the same call")
 	late := ask("shop5", "It is new", "npm ci")

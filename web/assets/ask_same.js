@@ -26,8 +26,7 @@ export function asksForAll(one, behavior) {
   return true;
 }
 
-const whyLeftOut = (why, one, first) => why !== "not read" || one === first ? why
-  : one.request.directory !== first.request.directory ? "not read: in another folder" : "not read: the agent says something else about it";
+const whyLeftOut = (why, one, first) => why !== "not read" || one === first ? why : "not read: the agent says something else about it";
 
 function Session({ one, among, chosen, choose }) {
   const { folder } = about(one), name = sessionName(one, among);

@@ -149,7 +149,7 @@ function Asked({ one }) {
   const wrap = (text, shut = false) => text && html`<${Part} one=${one} shut=${shut} unfold=${() => void unfold(one)}>${text}<//>`;
   return html`<div class="asked" role="group" aria-label="From the agent">
     ${one.changed && html`<p class="changed-input">The input has changed since you read it.</p>`}
-    ${directory && !isShort({ text: directory }) && wrap(html`<blockquote>In ${marked(directory)}</blockquote>`)}
+    ${directory && !isShort(directory) && wrap(html`<blockquote>In ${marked(directory)}</blockquote>`)}
     ${[reason, description, ...(about(one).said ?? [])].filter(spoken).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
     <${Hints} request=${one.request} />
     <${Input} key=${one.digest} one=${one} wrap=${wrap} /></div>`;

@@ -97,14 +97,24 @@ export function searchable(one) {
   return [request.tool_name, one.session, one.parent, one.label, one.origin?.project, one.origin?.directory, one.request.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
 }
 
-// listed says that it comes from a list, which has what the person has put off; an event does not.
+// takeLooking takes over who looks at a prompt from a reply that was asked for when so many acknowledgements were known.
+// A later one counts more: it came by the stream, or was made here.
+let acknowledgements = 0;
+export const acknowledged = one => { one.acknowledged = ++acknowledgements; };
+function takeLooking(one, looking, since) {
+  if (!(one.acknowledged > since)) one.looking = looking;
+}
+
+// listed is set for a prompt of a list, which has what the person has put off; an event does not. It is the number of
+// acknowledgements that were known when the list was asked for.
 function upsert(one, arrives, listed) {
   const before = inbox.prompts.get(one.handle);
   if (before) {
     if (before.resolution) return;
-    before.looking = one.looking;
-    if (listed && one.snoozedUntilMs) putOff(before, one.snoozedUntilMs);
-    else if (listed) wake(before);
+    if (listed !== undefined) {
+      takeLooking(before, one.looking, listed);
+      if (one.snoozedUntilMs) putOff(before, one.snoozedUntilMs); else wake(before);
+    }
     // A whole input that was read already is not replaced by its beginning.
     const { input, input_truncated: cut, ...rest } = one.request;
     Object.assign(before.request, rest, !cut || before.request.input_truncated ? { input } : {});
@@ -207,11 +217,12 @@ export function clearSettled() {
 
 // lookUp asks what became of a prompt, and shows it.
 export async function lookUp(handle) {
+  const since = acknowledgements;
   try {
     const view = await get(path("requests", handle));
     if (view.resolution) settle(handle, view.resolution);
     const one = inbox.prompts.get(handle);
-    if (one && !one.resolution) one.looking = view.acknowledgement;
+    if (one && !one.resolution) takeLooking(one, view.acknowledgement, since);
     if (one && one.requester !== view.requester_session_id) { one.requester = view.requester_session_id; changed(); }
     if (one && !one.resolution && one.barred !== barredBy(view)) { one.barred = barredBy(view); shifted(handle); changed(); }
     return view;
@@ -253,7 +264,9 @@ function apply(name, data) {
     }
     case "request_acknowledged": {
       const one = inbox.prompts.get(byID.get(idOf(data.session_id, data.run_id, event.request_id)));
-      if (one) acknowledges(one, event, data.timestamp_ms);
+      if (!one) break;
+      acknowledged(one);
+      acknowledges(one, event, data.timestamp_ms);
       break;
     }
     case "approval_resolved": event.resolutions?.forEach(settledOne); break; // none in what was redacted
@@ -273,8 +286,8 @@ let early = new Set();
 function snapshot(view) {
   const there = new Set();
   early = new Set();
-  take("approval", view.pending_approvals, there);
-  take("question", view.pending_questions, there);
+  take("approval", view.pending_approvals, there, acknowledgements);
+  take("question", view.pending_questions, there, acknowledgements);
   if (view.more) {
     void readLists(there);
     loaded();
@@ -284,11 +297,11 @@ function snapshot(view) {
   }
 }
 
-function take(kind, items, there) {
+function take(kind, items, there, since) {
   for (const item of items) {
     if (early.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
     there.add(item.request.handle);
-    upsert(promptOf(item, kind), inbox.complete, true);
+    upsert(promptOf(item, kind), inbox.complete, since);
   }
 }
 
@@ -322,7 +335,7 @@ async function readLists(there) {
   const own = ++round;
   for (const [kind, list] of [["approval", "approvals"], ["question", "questions"]]) {
     for (let cursor = "", more = true, failures = 0; more;) {
-      const page = await get(`/v1/${list}?page=true&limit=100&fields=summary${cursor && "&cursor=" + encodeURIComponent(cursor)}`).catch(error => error);
+      const since = acknowledgements, page = await get(`/v1/${list}?page=true&limit=100&fields=summary${cursor && "&cursor=" + encodeURIComponent(cursor)}`).catch(error => error);
       if (own !== round) return;
       if (page instanceof Error) {
         if (!isPassing(page)) return;
@@ -331,7 +344,7 @@ async function readLists(there) {
         continue;
       }
       const before = inbox.prompts.size;
-      take(kind, page.items, there);
+      take(kind, page.items, there, since);
       failures = 0;
       more = page.pagination.has_more;
       cursor = page.pagination.next_cursor ?? "";

@@ -186,11 +186,11 @@ export function describe(request) {
 const folderOf = found => firstOf(found.rest ?? { kind: "object", members: [] }, folders);
 
 // isShort reports whether a line above the input shows the whole folder.
-export const isShort = folder => folder.text.length <= 200 && !/[\n\r\u2028\u2029]/.test(folder.text);
+export const isShort = folder => folder.length <= 200 && !/[\n\r\u2028\u2029]/.test(folder);
 
 // withoutFolder is for a page that says the folder above the input. Only what is in the input must be read before it is
 // allowed, so a long folder, or one with lines, stays there as well.
-export const withoutFolder = about => about.folder?.name && isShort(about.folder)
+export const withoutFolder = about => about.folder?.name && isShort(about.folder.text)
   ? { ...about, rest: without(about.rest, about.folder.name) } : about;
 
 const languages = { go: "Go", js: "JavaScript", mjs: "JavaScript", ts: "TypeScript", tsx: "TypeScript", py: "Python", rb: "Ruby", rs: "Rust", java: "Java", c: "C", h: "C", cc: "C++", cpp: "C++", cs: "C#", php: "PHP", swift: "Swift", kt: "Kotlin", sh: "Shell", bash: "Shell", sql: "SQL", css: "CSS", html: "HTML", xml: "XML", json: "JSON", yaml: "YAML", yml: "YAML", toml: "TOML", md: "Markdown", tf: "Terraform" };

@@ -4,7 +4,7 @@ import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { call, path } from "./api.js";
 import { canDecide } from "./approval.js";
 import { act } from "./guard.js";
-import { changed, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js";
+import { acknowledged, changed, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js";
 import { marked } from "./marks.js";
 import { maySnooze as mayLook, myPrincipal, Snooze } from "./snooze.js";
 import { useClock } from "./ticks.js";
@@ -40,6 +40,7 @@ export async function look(one, now) {
   try {
     const view = await call("PUT", path("requests", one.handle, "acknowledgement"), { state });
     one.looking = view.acknowledgement;
+    acknowledged(one);
   } catch (error) {
     await lookUp(one.handle);
     if (!one.resolution) one.error = error.message;

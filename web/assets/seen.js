@@ -2,6 +2,7 @@
 // a second. A record is about one digest: an input that changes is read again.
 
 import { clock } from "./guard.js";
+import { isShort } from "./kinds.js";
 
 export const atEnd = 500;
 const detail = () => document.getElementById("detail");
@@ -21,13 +22,14 @@ export const covers = (ranges, height) => ranges.some(([from, to]) => from <= 2 
 const records = new WeakMap(); // by prompt
 
 // A text that was read is read in every session that shows the same one. Every member of the request is part of it, but for
-// the ids and times, the input, which the digest covers, and what a person need not have read.
+// the ids and times, the input, which the digest covers, what a person need not have read, and a short folder: it stands
+// at the head of the prompt, and at each call of a dialog that allows several.
 const notSaid = new Set(["id", "handle", "tool_call_id", "input", "input_truncated", "input_bytes", "input_members", "input_digest", "created_at_ms",
   "expires_at_ms", "escalation", "traceparent", "metadata", "scope", "pattern_keys", "sensitive_paths", "exclude_requester"]);
 const mostTexts = 2000;
 const texts = new Set(); // of calls that were read, the oldest first
 export const textOf = ({ kind, digest, request }) => kind === "approval" && digest
-  && JSON.stringify([digest, Object.entries(request).filter(([name, value]) => value && !notSaid.has(name)).sort()]);
+  && JSON.stringify([digest, Object.entries(request).filter(([name, value]) => value && !notSaid.has(name) && !(name === "directory" && isShort(value))).sort()]);
 function keepText(one) {
   const text = textOf(one);
   if (!text) return;

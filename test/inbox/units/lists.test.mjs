@@ -14,7 +14,7 @@ globalThis.setTimeout = (does, ms) => timers.push({ does, ms });
 globalThis.clearTimeout = () => {};
 globalThis.fetch = path => new Promise(answer => asked.push({ path, answer: (body, status = 200) => { answer({ ok: status < 300, status, text: async () => JSON.stringify(body) }); return settle(); } }));
 
-const { inbox, onArrival, start } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+const { acknowledged, inbox, lookUp, onArrival, start } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
 const item = (id, created_at_ms) => ({ session_id: "s-" + id, run_id: "r", agent_id: "a", request: { id, handle: id, tool_name: "Bash", created_at_ms } });
 const page = (items, next_cursor) => ({ items, pagination: { has_more: !!next_cursor, next_cursor } });
 // Another tab has the stream, and this one has missed a part of it.
@@ -48,4 +48,20 @@ test("each page is shown when it comes, and all of them in order", async () => {
   await missed();
   await answer(page([item("e", 0)]));
   assert.deepEqual([inbox.order.at(-1), arrived], ["e", 1], "what comes later is new");
+});
+
+test("a reply that was asked for before somebody looked does not say that nobody does", async () => {
+  const one = inbox.prompts.get("a"), others = [{ by: "user:ada", until_ms: Infinity }];
+  void lookUp("a");
+  const looked = asked.at(-1);
+  await missed();
+  const listed = asked.at(-1);
+  one.looking = others;
+  acknowledged(one);
+  await looked.answer({ request: { id: "a" } });
+  await listed.answer(page([item("a", 1)]));
+  assert.equal(one.looking, others);
+  void lookUp("a");
+  await asked.at(-1).answer({ request: { id: "a" } });
+  assert.equal(one.looking, undefined, "a later one does");
 });
