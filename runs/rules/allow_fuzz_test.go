@@ -63,6 +63,9 @@ func FuzzAllowedCommand(f *testing.F) {
 		{"rm -rf **", "rm -fr x"},
 		{"git push -f -- **", "git push x --force"},
 		{"rm -f ?", "rm -f \ufdd2"},
+		{"curl * | sh*", "curl x | sudo bash -s"},
+		{"python -m pip **", "python3 -I -m pip install x"},
+		{"docker-compose a && gmake **", "docker compose a && make"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -60,9 +60,9 @@ func (g *refusingGlobs) of(tool, name, glob string) {
 		forms, further := []string{glob, strings.Join(strings.Fields(glob), " "), shellcmd.PlainGlob(glob)}, strings.HasSuffix(glob, "*")
 		if bare := (&Rule{}).bareCommand(glob); bare != "" {
 			// A deny is at least as wide as an allow with the same glob.
-			forms = append(forms, bare, shellcmd.PlainGlob(bare))
+			forms = slices.Concat(forms, []string{bare, shellcmd.PlainGlob(bare)}, shellcmd.NamedGlobs(bare))
 		}
-		for _, form := range forms {
+		for _, form := range append(forms, shellcmd.NamedGlobs(glob)...) {
 			form = Folded(form)
 			written, inNone := starred(form), starred(strings.ReplaceAll(form, " **/", " "))
 			for _, form := range []string{written, inNone, shellcmd.CommutingGlob(written, further), shellcmd.CommutingGlob(inNone, further)} {

@@ -77,8 +77,8 @@ func NewSet(rules []*Rule, complete bool) *Set {
 		s.size += ruleSize(rule)
 		s.bytes += rule.Bytes()
 		s.globs.add(rule)
-		_, glob := indexedParam(rule)
-		rule.eachGram(glob, func(g gram) { frequency[g]++ })
+		name, glob := indexedParam(rule)
+		rule.eachGram(name, glob, func(g gram) { frequency[g]++ })
 	}
 	for at, rule := range rules {
 		s.add(entry{rule, at}, frequency)
@@ -170,18 +170,18 @@ func (s *Set) add(e entry, frequency map[gram]int) {
 		tool.anyInput = append(tool.anyInput, e)
 		return
 	}
-	params := tool.byParam
+	params, key := tool.byParam, name
 	if e.rule.Effect != api.RuleAllow {
-		params, name = tool.refusing, foldedName(name)
+		params, key = tool.refusing, foldedName(name)
 	}
-	param := params[name]
+	param := params[key]
 	if param == nil {
 		param = &paramRules{byGram: map[gram][]entry{}}
-		params[name] = param
+		params[key] = param
 	}
 	param.all = append(param.all, e)
 	rarest, fewest := gram(0), 0
-	e.rule.eachGram(glob, func(g gram) {
+	e.rule.eachGram(name, glob, func(g gram) {
 		if fewest == 0 || frequency[g] < fewest {
 			rarest, fewest = g, frequency[g]
 		}
@@ -209,7 +209,7 @@ func indexedParam(rule *Rule) (name, glob string) {
 
 // eachGram calls do with the grams that every match of a glob contains. For a deny or ask rule
 // these are folded texts, whose punctuation may differ.
-func (r *Rule) eachGram(glob string, do func(gram)) {
+func (r *Rule) eachGram(name, glob string, do func(gram)) {
 	if number, is := canonicalNumber(glob); is && number != glob {
 		return // it also matches texts in another form
 	}
@@ -217,6 +217,9 @@ func (r *Rule) eachGram(glob string, do func(gram)) {
 	if r.Effect != api.RuleAllow {
 		if glob = Folded(glob); strings.Contains(glob, "..") {
 			return
+		}
+		if named := shellcmd.NamedGlobs(glob); len(named) > 0 && meaningOf(r.ToolName, name) == meansCommand {
+			glob = named[0] // its programs have other names
 		}
 		if commuting := shellcmd.CommutingGlob(glob, true); commuting != "" {
 			glob = commuting // its options have other spellings

@@ -43,7 +43,7 @@ func commutingWords(words []string) (program string, options, others []string, k
 	for _, word := range rest[:end] {
 		switch {
 		case strings.HasPrefix(word, "--"):
-			options = append(options, oneName(long, strings.ToLower(word)))
+			options = append(options, oneOption(long, strings.ToLower(word)))
 		case isOption(word) && word != "-":
 			for _, letter := range strings.ToLower(word[1:]) {
 				options = append(options, "-"+string(letter))
@@ -59,8 +59,8 @@ func commutingWords(words []string) (program string, options, others []string, k
 	return program, slices.Compact(options), append(others, rest[min(end+1, len(rest)):]...), true
 }
 
-// oneName returns the one spelling of a long option, which may be only its beginning.
-func oneName(long map[string]string, word string) string {
+// oneOption returns the one spelling of a long option, which may be only its beginning.
+func oneOption(long map[string]string, word string) string {
 	var found []string
 	for name, short := range long {
 		if name == word || abbreviates(word, name) && !strings.Contains(word, "=") {

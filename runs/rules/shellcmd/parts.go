@@ -72,7 +72,7 @@ func (p *collected) read(c *Command, depth int) {
 				}
 			}
 		case *syntax.BinaryCmd:
-			if (node.Op == syntax.Pipe || node.Op == syntax.PipeAll) && runsText(node.Y) {
+			if isPipe(node) && runsText(node.Y) {
 				p.piped(node.X, depth)
 			}
 		}
@@ -84,9 +84,8 @@ func (p *collected) read(c *Command, depth int) {
 // printed one.
 func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth int) {
 	if list, is := s.Cmd.(*syntax.BinaryCmd); is {
-		pipes := func(one *syntax.BinaryCmd) bool { return one.Op == syntax.Pipe || one.Op == syntax.PipeAll }
 		for _, side := range []*syntax.Stmt{list.X, list.Y} {
-			if under, is := side.Cmd.(*syntax.BinaryCmd); is && pipes(under) == pipes(list) {
+			if under, is := side.Cmd.(*syntax.BinaryCmd); is && isPipe(under) == isPipe(list) {
 				inner[side] = true
 			}
 		}
@@ -114,6 +113,12 @@ func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth
 		return
 	}
 	p.add(printed(s))
+	if one := renamed(s, oneName); one != s {
+		p.add(printed(one))
+	}
+	if list, is := s.Cmd.(*syntax.BinaryCmd); is && isPipe(list) {
+		p.pipe(stages(s))
+	}
 }
 
 func printed(node syntax.Node) string {
@@ -139,7 +144,7 @@ func (p *collected) call(words []string, depth int) {
 	}
 	p.command(words)
 	p.withoutOptions(words)
-	name := programName(words[0])
+	name := oneName(words[0])
 	for at := 1; at < len(words) && !p.tooMany; at++ {
 		if optionRuns(name, words, at) {
 			p.value(words[at], depth)
@@ -202,14 +207,18 @@ func (p *collected) value(word string, depth int) {
 	}
 }
 
-// command adds a command by the name and by the path of its program, and in the one spelling of its options.
+// command adds a command by the path, the name and the one name of its program, and in the one spelling of its options.
 func (p *collected) command(words []string) {
 	text, name := strings.Join(words, " "), programName(words[0])
 	p.add(text)
 	if name != words[0] && name != "" {
 		p.add(name + text[len(words[0]):])
 	}
-	p.add(commutingForm(append([]string{name}, words[1:]...)))
+	named, _ := oneCommand(words, oneName)
+	if one := strings.Join(named, " "); one != text {
+		p.add(one)
+	}
+	p.add(commutingForm(append([]string{oneName(words[0])}, words[1:]...)))
 }
 
 func isOption(word string) bool { return strings.HasPrefix(word, "-") }
@@ -293,7 +302,7 @@ func runsFile(word *syntax.Word) bool {
 		return false
 	}
 	text := wordText(word, true)
-	return HasUnknown(text) || shells[programName(text)] || sources[text]
+	return HasUnknown(text) || shells[oneName(text)] || sources[text]
 }
 
 // readers are the programs, besides shells and xargs, that run the commands that they read.
@@ -305,10 +314,10 @@ func runsText(s *syntax.Stmt) bool {
 	if !is || len(call.Args) == 0 {
 		return false
 	}
-	first := programName(wordText(call.Args[0], true))
+	first := oneName(wordText(call.Args[0], true))
 	return readers[first] || slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
 		text := wordText(word, true)
-		name := programName(text)
+		name := oneName(text)
 		return HasUnknown(text) || shells[name] || name == "xargs" || wrappers[first] && readers[name]
 	})
 }

@@ -58,7 +58,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 	}
 	name := ""
 	if len(words) > 0 {
-		name = programName(words[0])
+		name = oneName(words[0])
 	}
 	runs := len(words) > 0 && runsAnother(name, words)
 	for i, word := range call.Args {
@@ -67,7 +67,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 		}
 		switch {
 		case wrappers[name] && (i == 0 || carries(words[i])):
-		case i > 0 && (runs && wrappers[programName(words[i])] || optionRuns(name, words, i)):
+		case i > 0 && (runs && wrappers[oneName(words[i])] || optionRuns(name, words, i)):
 		default:
 			m.word(word)
 		}
@@ -82,7 +82,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 // carries reports whether a word of a program that runs others may contain a command, or name
 // another such program.
 func carries(word string) bool {
-	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[programName(word)] ||
+	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[oneName(word)] ||
 		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint") || strings.HasPrefix(word, "-fls")
 }
 
