@@ -37,14 +37,18 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 		return paramDiffers
 	case !matches:
 		return paramDiffers
-	case kind != '"' && kind != '[' && kind != '{', means == meansProse && kind == '"':
-		return noFault
-	}
-	if !call.Budget.read(value) {
-		return paramUndecided
 	}
 	wild := strings.ContainsAny(match.glob, "*?")
+	if wild && holdsStatements(name) {
+		if fault := call.uncoveredStatement(match); fault != noFault {
+			return fault
+		}
+	}
 	switch {
+	case kind != '"' && kind != '[' && kind != '{', means == meansProse && kind == '"':
+		return noFault
+	case !call.Budget.read(value):
+		return paramUndecided
 	case means == meansCommand:
 		if !wild {
 			return noFault

@@ -156,6 +156,13 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	}
 	command := meaningOf(c.ToolName, member) == meansCommand
 	looked.add(shellcmd.Scrub(value))
+	if holdsStatements(member) {
+		for _, text := range leaves(c.members[member], nil) {
+			for _, one := range statements(shellcmd.Scrub(text)) {
+				looked.add(one)
+			}
+		}
+	}
 	texts := []string{value}
 	if kind := document.Kind(c.members[member]); kind != '"' {
 		texts = leaves(c.members[member], nil)

@@ -1,0 +1,70 @@
+package rules_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// A person who allows "SELECT **" means one statement.
+func TestAnAllowOfStatementsCoversNoFurtherStatement(t *testing.T) {
+	t.Parallel()
+	decide := func(tool, member, glob string, value any) api.RuleEffect {
+		return decided(t, api.RuleAllow, tool, map[string]string{member: glob}, map[string]any{member: value})
+	}
+	for _, member := range []string{"query", "sql", "statement", "Query", "sql_query", "raw-sql", "statements", "stmt", "queryText", "searchQuery"} {
+		for _, text := range []string{
+			"SELECT 1; DROP TABLE x", "SELECT 1;DROP TABLE x;", "SELECT 1;\nDROP TABLE x", "SELECT 1;; DROP TABLE x", "SELECT 1; -- a\nDROP TABLE x", "SELECT 1; -- a\rDROP TABLE x",
+			"SELECT 1; -- a\u2028DROP TABLE x", "SELECT 1; -- a\x00DROP TABLE x", "SELECT 1;--1", "SELECT 1; /* a */ DROP TABLE x", "SELECT 1; /*! DROP TABLE x */", "SELECT 1; # a\nDROP TABLE x",
+			`SELECT 'a\'; DROP TABLE x; -- '`, `SELECT "a\"; DROP TABLE x; -- "`, "SELECT $$a'$$; DROP TABLE x; --'", "SELECT /* '*/ 1; DROP TABLE x /*' */", "SELECT 'a;b'", "SELECT 1; -- a; b\n", "SELECT 1;\u00a0x",
+		} {
+			require.Equal(t, api.RuleAsk, decide("db", member, "SELECT **", text), "%s %q", member, text)
+		}
+		for _, text := range []string{"SELECT 1", "SELECT 1;", "SELECT 1 ; \n", "SELECT 1;;", "SELECT 1; -- all; done", "SELECT a\n-- b\nFROM x;", "SELECT count(*) FROM '/etc/x'"} {
+			require.Equal(t, api.RuleAllow, decide("db", "query", "SELECT **", text), "%q", text)
+		}
+	}
+	for _, test := range []struct {
+		glob  string
+		value any
+		is    api.RuleEffect
+	}{
+		{"SELECT 1; SELECT **", "SELECT 1; SELECT 2", api.RuleAllow},
+		{"SELECT 1; SELECT **", "SELECT 1; SELECT 2; DROP TABLE x", api.RuleAsk},
+		{"SELECT **; SELECT **", "SELECT 1; DROP TABLE x; SELECT 2", api.RuleAsk},
+		{"SELECT **;", "SELECT 1;", api.RuleAllow},
+		{"SELECT **;", "SELECT 1; DROP TABLE x;", api.RuleAsk},
+		{"SELECT 1? DROP TABLE x", "SELECT 1; DROP TABLE x", api.RuleAsk},
+		{"SELECT 1; DROP TABLE x", "SELECT 1; DROP TABLE x", api.RuleAllow},
+		{"SELECT 1; -- **", "SELECT 1; -- a", api.RuleAllow},
+		{"SELECT 1; -- **", "SELECT 1; -- a\nDROP TABLE x", api.RuleAsk},
+		{`["SELECT **"]`, []string{"SELECT 1"}, api.RuleAllow},
+		{`["SELECT **"]`, []string{"SELECT 1; DROP TABLE x"}, api.RuleAsk},
+		{`["SELECT **"]`, []string{"SELECT 1", "DROP TABLE x"}, api.RuleAsk},
+		{`{"sql":"SELECT **"}`, map[string]string{"sql": "SELECT 1; DROP TABLE x"}, api.RuleAsk},
+	} {
+		require.Equal(t, test.is, decide("db", "query", test.glob, test.value), "%q and %q", test.glob, test.value)
+	}
+	// A tool whose name says that it runs commands, and quotes that end elsewhere for a shell.
+	require.Equal(t, api.RuleAsk, decide("execute_sql", "sql", "SELECT **", `SELECT "a\"; DROP TABLE x; -- "`))
+	require.Equal(t, api.RuleAllow, decide("execute_sql", "sql", "SELECT **", "SELECT a FROM b"))
+	require.Equal(t, api.RuleAllow, decide("mail", "text", "a**", "a; b"))
+}
+
+func TestADenyOfStatementsLooksAtEach(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"db", "execute_sql"} {
+		for _, text := range []string{
+			"DROP TABLE x", "drop  table x;", "SELECT 1; DROP TABLE x", "SELECT 1;DROP\nTABLE x", "/* a */ DROP TABLE x", "-- a\nDROP TABLE x", "SELECT 1; /*!50000 DROP TABLE x */", "DROP/**/TABLE x", "# a\nDROP TABLE x", ";;DROP TABLE x",
+		} {
+			for _, value := range []any{text, []string{"SELECT 1", text}} {
+				require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, tool, map[string]string{"query": "DROP TABLE **"}, map[string]any{"Query": value}), "%s %q", tool, value)
+			}
+		}
+		for _, text := range []string{"SELECT 1", "SELECT drop FROM table"} {
+			require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, tool, map[string]string{"query": "DROP TABLE **"}, map[string]any{"query": text}), "%s %q", tool, text)
+		}
+	}
+}
