@@ -180,7 +180,8 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 		"two URIs": func(c *x509.Certificate) {
 			c.URIs = []*url.URL{{Scheme: "spiffe", Host: "a", Path: "/b"}, {Scheme: "spiffe", Host: "a", Path: "/c"}}
 		},
-		"a colon": func(c *x509.Certificate) { c.URIs = []*url.URL{{Scheme: "spiffe", Host: "a", Path: "/b:c"}} },
+		"a colon in the common name": func(c *x509.Certificate) { c.Subject.CommonName = "example.org:team:coder" },
+		"a colon":                    func(c *x509.Certificate) { c.URIs = []*url.URL{{Scheme: "spiffe", Host: "a", Path: "/b:c"}} },
 	} {
 		status, text := call(ours.issue(t, change), http.MethodGet, "/v1/me")
 		require.Equal(t, http.StatusUnauthorized, status, "%s: %s", name, text)
