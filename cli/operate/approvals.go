@@ -40,7 +40,7 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
-		note: func(item *api.PendingApprovalView) string { return noteOf(item.Explain) },
+		note: func(item *api.PendingApprovalView, _ time.Time) string { return noteOf(item.Explain) },
 	}
 }
 

@@ -23,7 +23,7 @@ type table[T any] struct {
 	row func(record *T, now time.Time) []string
 	// note returns what to know about a record; nil for a kind without. The column of notes is shown if
 	// there is one.
-	note func(record *T) string
+	note func(record *T, now time.Time) string
 }
 
 // print prints records as a table, or as a JSON array.
@@ -37,10 +37,10 @@ func (t table[T]) print(terminal *console.Console, asJSON bool, records []T) err
 		rows[i] = t.row(&records[i], now)
 	}
 	header := t.header
-	if t.note != nil && slices.ContainsFunc(records, func(record T) bool { return t.note(&record) != "" }) {
+	if t.note != nil && slices.ContainsFunc(records, func(record T) bool { return t.note(&record, now) != "" }) {
 		header = append(slices.Clip(header), "NOTE")
 		for i := range records {
-			rows[i] = append(rows[i], t.note(&records[i]))
+			rows[i] = append(rows[i], t.note(&records[i], now))
 		}
 	}
 	return terminal.Table(header, rows)

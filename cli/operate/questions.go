@@ -41,7 +41,7 @@ func (questionFilter) table() table[api.PendingQuestionView] {
 				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
-		note: func(item *api.PendingQuestionView) string { return noteOf(item.Explain) },
+		note: func(item *api.PendingQuestionView, _ time.Time) string { return noteOf(item.Explain) },
 	}
 }
 

@@ -40,10 +40,18 @@ func (runFilter) table() table[api.RunView] {
 	return table[api.RunView]{
 		header: []string{"RUN", "SESSION", "AGENT", "STATUS", "INPUT", "SUBMITTED", "UPDATED"},
 		row: func(run *api.RunView, now time.Time) []string {
+			status := string(run.Status)
+			if without, _ := withoutWorker(run, now); without != "" {
+				status += " (" + without + ")"
+			}
 			return []string{
-				run.RunID, run.SessionID, run.AgentID, string(run.Status), console.Cut(run.Request.TextPreview, 50),
+				run.RunID, run.SessionID, run.AgentID, status, console.Cut(run.Request.TextPreview, 50),
 				console.Ago(run.SubmittedAtMs, now), console.Ago(run.UpdatedAtMs, now),
 			}
+		},
+		note: func(run *api.RunView, now time.Time) string {
+			_, lost := withoutWorker(run, now)
+			return lost
 		},
 	}
 }
@@ -89,18 +97,30 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 	return append(fields, console.Field{"output", prompt.Indented(run.Output)}, console.Field{"error", run.Error})
 }
 
-// standing is the status of a run, and what is true of one that is running and that no worker has. words.js of the
-// page says the same.
+// standing is the status of a run, and what is true of one that is running and that no worker has.
 func standing(run *api.RunView, now time.Time) string {
+	switch without, lost := withoutWorker(run, now); {
+	case without == "":
+		return string(run.Status)
+	case lost == "":
+		return string(run.Status) + " (" + without + ")"
+	default:
+		return string(run.Status) + " (" + lost + ")"
+	}
+}
+
+// withoutWorker says shortly that no worker has a running run, and since when its worker is lost; "" if one has it.
+// words.js of the page says the same.
+func withoutWorker(run *api.RunView, now time.Time) (shortly, lost string) {
 	switch {
 	case run.Status != api.StatusRunning || run.Lease != nil && !lapsed(run.Lease, now):
-		return string(run.Status)
+		return "", ""
 	case run.Lease == nil:
-		return string(run.Status) + " (waiting for a worker)"
+		return "waiting for a worker", ""
 	}
 	// What changed later, such as a decision, was not the worker.
 	heard := min(run.UpdatedAtMs, run.Lease.ExpiresAtMs)
-	return string(run.Status) + " (its worker has not been heard from since " + console.Moment(heard, now) + "; another worker can claim the run)"
+	return "without a worker", "its worker has not been heard from since " + console.Moment(heard, now) + "; another worker can claim the run"
 }
 
 func lapsed(lease *api.LeaseView, now time.Time) bool { return lease.ExpiresAtMs <= now.UnixMilli() }
