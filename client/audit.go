@@ -55,7 +55,7 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 // Redact permanently removes contents of events from a session. It may be repeated. Errors:
 // [ErrNotFound]; [ErrInvalid]; [ErrForbidden]; [ErrStateConflict] with code event_needed.
 func (c *Client) Redact(ctx context.Context, sessionID string, body api.RedactBody) (*api.RedactReply, error) {
-	return post[api.RedactReply](ctx, c, at("/v1/sessions", sessionID, "redact"), body, always)
+	return post[api.RedactReply](ctx, c, at("/v1/sessions", sessionID, "redact"), body, always, "redacted")
 }
 
 // AuditListParams select a page of the audit log's own entries.
@@ -74,10 +74,10 @@ func (c *Client) ListAudit(ctx context.Context, params AuditListParams) (*api.Au
 	if params.Cursor != "" {
 		query.Set("cursor", params.Cursor)
 	}
-	return get[api.AuditList](ctx, c, at("/v1/audit"), query)
+	return get[api.AuditList](ctx, c, at("/v1/audit"), query, "data")
 }
 
 // Keys returns the public keys of the service's signatures. It needs no token.
 func (c *Client) Keys(ctx context.Context) (*api.KeySet, error) {
-	return get[api.KeySet](ctx, c, at("/v1/keys"), nil)
+	return get[api.KeySet](ctx, c, at("/v1/keys"), nil, "keys")
 }

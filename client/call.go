@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,7 +47,9 @@ type call struct {
 	out    any           // the reply is decoded into it; nil discards the reply
 	// whole, if set, reports whether the decoded reply has the members that such a reply always
 	// has. A reply without them, such as {} from an intermediary, is not the service's.
-	whole  func() bool
+	whole func() bool
+	// needs are members that such a reply always has: whole for what does not need the reply's values.
+	needs  []string
 	repeat repeatable
 }
 
@@ -148,12 +151,26 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 			// A page that an intermediary sent instead of the reply.
 			return r, fmt.Errorf("%w: %s: the reply is not JSON, so the outcome is not known", ErrUnavailable, call)
 		}
+		if semantic, is := errors.AsType[*json.SemanticError](err); is && semantic.JSONPointer == "" {
+			return r, fmt.Errorf("%w: %s: the reply is another document, so the outcome is not known", ErrUnavailable, call)
+		}
 		return r, fmt.Errorf("%s: decode reply: %w", call, err)
 	}
-	if call.whole != nil && !call.whole() {
+	if text := jsontext.Value(buffer.Bytes()); text.Kind() == 'n' || call.whole != nil && !call.whole() || lacks(text, call.needs) {
 		return r, fmt.Errorf("%w: %s: the reply lacks members, so the outcome is not known", ErrUnavailable, call)
 	}
 	return r, nil
+}
+
+// lacks reports whether a reply has not all of these members. Null is none.
+func lacks(text jsontext.Value, needs []string) bool {
+	if len(needs) == 0 {
+		return false
+	}
+	var members map[string]jsontext.Value
+	return json.Unmarshal(text, &members) != nil || slices.ContainsFunc(needs, func(name string) bool {
+		return len(members[name]) == 0 || members[name].Kind() == 'n'
+	})
 }
 
 func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Request, error) {
@@ -239,14 +256,14 @@ func retryAfter(text string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// get reads a document.
-func get[T any](ctx context.Context, c *Client, from path, query url.Values) (*T, error) {
-	return document[T](ctx, c, call{method: http.MethodGet, path: from, query: query, repeat: always})
+// get reads a document, which always has the members in needs.
+func get[T any](ctx context.Context, c *Client, from path, query url.Values, needs ...string) (*T, error) {
+	return document[T](ctx, c, call{method: http.MethodGet, path: from, query: query, repeat: always, needs: needs})
 }
 
-// post sends a document and reads one.
-func post[T any](ctx context.Context, c *Client, to path, body any, repeat repeatable) (*T, error) {
-	return document[T](ctx, c, call{method: http.MethodPost, path: to, body: body, repeat: repeat})
+// post sends a document and reads one, which always has the members in needs.
+func post[T any](ctx context.Context, c *Client, to path, body any, repeat repeatable, needs ...string) (*T, error) {
+	return document[T](ctx, c, call{method: http.MethodPost, path: to, body: body, repeat: repeat, needs: needs})
 }
 
 // document makes a call and reads the document of its reply.

@@ -280,7 +280,7 @@ type VersionInfo = api.VersionInfo
 
 // Version returns the version of the service.
 func (c *Client) Version(ctx context.Context) (*VersionInfo, error) {
-	return get[VersionInfo](ctx, c, at("/version"), nil)
+	return get[VersionInfo](ctx, c, at("/version"), nil, "version")
 }
 
 // Ready returns nil if the service and its database are ready. [ErrUnavailable] means that

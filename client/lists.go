@@ -41,7 +41,7 @@ func listPage[T any](ctx context.Context, c *Client, params listParams, page Pag
 		query.Set("limit", strconv.Itoa(page.Limit))
 	}
 	set(query, "cursor", page.Cursor)
-	return get[Page[T]](ctx, c, from, query)
+	return get[Page[T]](ctx, c, from, query, "items", "pagination")
 }
 
 // walk yields the rows of all pages. Pages have the maximum size by default. It ends after the
@@ -264,33 +264,35 @@ func (c *Client) AllDecisions(ctx context.Context, params DecisionListParams) it
 // GetRequest returns an approval or a question by its handle, open or settled. Errors:
 // [ErrNotFound].
 func (c *Client) GetRequest(ctx context.Context, handle string) (*api.RequestView, error) {
-	return get[api.RequestView](ctx, c, at("/v1/requests", handle), nil)
+	return get[api.RequestView](ctx, c, at("/v1/requests", handle), nil, "run_id", "request")
 }
 
 // GetRequestContext is [Client.GetRequest] with the newest settled requests of the session, at most
 // [api.MaxContextCalls], in Context.
 func (c *Client) GetRequestContext(ctx context.Context, handle string, calls int) (*api.RequestView, error) {
-	return get[api.RequestView](ctx, c, at("/v1/requests", handle), url.Values{"context": {strconv.Itoa(calls)}})
+	return get[api.RequestView](ctx, c, at("/v1/requests", handle), url.Values{"context": {strconv.Itoa(calls)}}, "run_id", "request")
 }
 
 // AcknowledgeRequest says whether the caller is looking at an open request, and returns the request.
 // It decides nothing. Errors: [ErrNotFound]; [ErrAlreadyDecided]; [ErrInvalid].
 func (c *Client) AcknowledgeRequest(ctx context.Context, handle string, body api.AcknowledgementBody) (*api.RequestView, error) {
-	return document[api.RequestView](ctx, c, call{method: http.MethodPut, path: at("/v1/requests", handle, "acknowledgement"), body: body, repeat: always})
+	return document[api.RequestView](ctx, c, call{
+		method: http.MethodPut, path: at("/v1/requests", handle, "acknowledgement"), body: body, repeat: always, needs: []string{"run_id", "request"},
+	})
 }
 
 // ExplainRequest explains why an approval or a question is open, and who may decide it. Errors:
 // [ErrNotFound].
 func (c *Client) ExplainRequest(ctx context.Context, handle string) (*api.RequestExplanation, error) {
-	return get[api.RequestExplanation](ctx, c, at("/v1/requests", handle, "explain"), nil)
+	return get[api.RequestExplanation](ctx, c, at("/v1/requests", handle, "explain"), nil, "handle", "state", "text")
 }
 
 // ExplainRun explains why a run waits. Errors: [ErrNotFound].
 func (c *Client) ExplainRun(ctx context.Context, runID string) (*api.RunExplanation, error) {
-	return get[api.RunExplanation](ctx, c, at("/v1/runs", runID, "explain"), nil)
+	return get[api.RunExplanation](ctx, c, at("/v1/runs", runID, "explain"), nil, "run_id", "state", "text")
 }
 
 // ListWorkers returns the active leases by worker.
 func (c *Client) ListWorkers(ctx context.Context) (*api.WorkersView, error) {
-	return get[api.WorkersView](ctx, c, at("/v1/workers"), nil)
+	return get[api.WorkersView](ctx, c, at("/v1/workers"), nil, "workers")
 }

@@ -27,16 +27,14 @@ func (c *Client) DeadLetters(ctx context.Context, sessionID string) ([]api.Messa
 
 func (c *Client) messages(ctx context.Context, repeat repeatable, from path) ([]api.MessageView, error) {
 	var messages []api.MessageView
-	if _, err := c.do(ctx, call{method: http.MethodGet, path: from, out: &messages, repeat: repeat}); err != nil {
-		return nil, err
-	}
-	return messages, nil
+	_, err := c.do(ctx, call{method: http.MethodGet, path: from, out: &messages, repeat: repeat})
+	return messages, err
 }
 
 // AcknowledgeMessage permanently removes a message from a session's mailbox or dead
 // letters. Repeating it is a no-op. Errors: [ErrNotFound].
 func (c *Client) AcknowledgeMessage(ctx context.Context, sessionID, messageID string) error {
-	_, err := post[api.AcknowledgedReply](ctx, c, at("/v1/sessions", sessionID, "mailbox", messageID, "ack"), nil, always)
+	_, err := post[api.AcknowledgedReply](ctx, c, at("/v1/sessions", sessionID, "mailbox", messageID, "ack"), nil, always, "message_id")
 	return err
 }
 
@@ -44,11 +42,11 @@ func (c *Client) AcknowledgeMessage(ctx context.Context, sessionID, messageID st
 // result's State says, if the session has ended or has no active run. Errors:
 // [ErrNotFound], also for an acknowledged message.
 func (c *Client) ReplayMessage(ctx context.Context, sessionID, messageID string) (*api.MessageView, error) {
-	return post[api.MessageView](ctx, c, at("/v1/sessions", sessionID, "mailbox", "dead-letter", messageID, "replay"), nil, always)
+	return post[api.MessageView](ctx, c, at("/v1/sessions", sessionID, "mailbox", "dead-letter", messageID, "replay"), nil, always, "message_id")
 }
 
 // RetryEffect makes an effect due immediately, even a failed one. A completed one stays
 // completed. Errors: [ErrNotFound].
 func (c *Client) RetryEffect(ctx context.Context, sessionID, effectID string) (*api.EffectView, error) {
-	return post[api.EffectView](ctx, c, at("/v1/sessions", sessionID, "effects", effectID, "retry"), nil, always)
+	return post[api.EffectView](ctx, c, at("/v1/sessions", sessionID, "effects", effectID, "retry"), nil, always, "effect_id")
 }

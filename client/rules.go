@@ -9,7 +9,7 @@ import (
 
 // GetRule returns a rule, revoked or not. Errors: [ErrNotFound].
 func (c *Client) GetRule(ctx context.Context, ruleID string) (*api.RuleView, error) {
-	return get[api.RuleView](ctx, c, at("/v1/rules", ruleID), nil)
+	return get[api.RuleView](ctx, c, at("/v1/rules", ruleID), nil, "rule_id")
 }
 
 // AddRuleParams describe a rule. Empty members are left out.
@@ -84,7 +84,7 @@ func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleE
 		SessionID: optional(params.SessionID), AgentID: optional(params.AgentID), ToolName: params.ToolName,
 		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys, Directory: params.Directory,
 		Effect: params.Effect, RememberForMs: params.RememberForMs, Also: params.Also,
-	}, always)
+	}, always, "decision")
 }
 
 // RememberFor converts a duration for ApprovalResolution.RememberForMs and

@@ -175,7 +175,7 @@ func (c *Client) AllOutputs(ctx context.Context, runID string) iter.Seq2[api.Out
 	return func(yield func(api.OutputEntry, error) bool) {
 		query := url.Values{}
 		for {
-			page, err := get[api.OutputPage](ctx, c, at("/v1/runs", runID, "outputs"), query)
+			page, err := get[api.OutputPage](ctx, c, at("/v1/runs", runID, "outputs"), query, "items")
 			if err != nil {
 				yield(api.OutputEntry{}, err)
 				return

@@ -52,7 +52,7 @@ func encodeMember(name string, value any) (api.JSON, error) {
 
 // GetSession returns a session. Errors: [ErrNotFound].
 func (c *Client) GetSession(ctx context.Context, sessionID string) (*api.SessionView, error) {
-	return get[api.SessionView](ctx, c, at("/v1/sessions", sessionID), nil)
+	return get[api.SessionView](ctx, c, at("/v1/sessions", sessionID), nil, "session_id", "status")
 }
 
 // InterruptResult is the result of an interrupt.
@@ -68,7 +68,9 @@ func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string)
 // AmendSession changes a session's metadata, label and origin. Errors: [ErrNotFound],
 // [ErrInvalid].
 func (c *Client) AmendSession(ctx context.Context, sessionID string, body api.AmendSessionBody) (*api.SessionView, error) {
-	return document[api.SessionView](ctx, c, call{method: http.MethodPatch, path: at("/v1/sessions", sessionID), body: body, repeat: always})
+	return document[api.SessionView](ctx, c, call{
+		method: http.MethodPatch, path: at("/v1/sessions", sessionID), body: body, repeat: always, needs: []string{"session_id"},
+	})
 }
 
 func hasSessionID(session *api.SessionView) bool { return session.SessionID != "" }

@@ -11,7 +11,7 @@ import (
 
 // Me returns the caller's identity as the service sees it. Errors: [ErrUnauthorized].
 func (c *Client) Me(ctx context.Context) (*api.Me, error) {
-	return get[api.Me](ctx, c, at("/v1/me"), nil)
+	return get[api.Me](ctx, c, at("/v1/me"), nil, "principal", "role")
 }
 
 // CreateToken creates a token. Its secret is only in this result, so the call is never
@@ -41,12 +41,12 @@ func (c *Client) ListTokens(ctx context.Context, params TokenListParams) (*api.T
 	if params.Cursor != "" {
 		query.Set("cursor", params.Cursor)
 	}
-	return get[api.TokenList](ctx, c, at("/v1/tokens"), query)
+	return get[api.TokenList](ctx, c, at("/v1/tokens"), query, "data")
 }
 
 // GetToken returns a token, revoked or not. Errors: [ErrNotFound]; [ErrForbidden].
 func (c *Client) GetToken(ctx context.Context, tokenID string) (*api.TokenView, error) {
-	return get[api.TokenView](ctx, c, at("/v1/tokens", tokenID), nil)
+	return get[api.TokenView](ctx, c, at("/v1/tokens", tokenID), nil, "token_id")
 }
 
 // RotateToken gives a token a new secret; the current one remains valid for graceMs more.

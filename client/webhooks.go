@@ -19,18 +19,18 @@ func hasSecret(reply *api.WebhookSecret) bool {
 
 // ListWebhooks returns all webhooks, oldest first. Errors: [ErrForbidden].
 func (c *Client) ListWebhooks(ctx context.Context) (*api.WebhookList, error) {
-	return get[api.WebhookList](ctx, c, at("/v1/webhooks"), nil)
+	return get[api.WebhookList](ctx, c, at("/v1/webhooks"), nil, "data")
 }
 
 // GetWebhook returns a webhook. Errors: [ErrNotFound]; [ErrForbidden].
 func (c *Client) GetWebhook(ctx context.Context, webhookID string) (*api.Webhook, error) {
-	return get[api.Webhook](ctx, c, at("/v1/webhooks", webhookID), nil)
+	return get[api.Webhook](ctx, c, at("/v1/webhooks", webhookID), nil, "webhook_id")
 }
 
 // ChangeWebhook changes the settings in the body and keeps the others. Errors:
 // [ErrInvalid]; [ErrNotFound]; [ErrForbidden].
 func (c *Client) ChangeWebhook(ctx context.Context, webhookID string, body api.WebhookBody) (*api.Webhook, error) {
-	return post[api.Webhook](ctx, c, at("/v1/webhooks", webhookID), body, always)
+	return post[api.Webhook](ctx, c, at("/v1/webhooks", webhookID), body, always, "webhook_id")
 }
 
 // RemoveWebhook deletes a webhook and drops its pending deliveries. Errors: [ErrNotFound];
@@ -48,11 +48,11 @@ func (c *Client) RotateWebhook(ctx context.Context, webhookID string, body api.R
 // TestWebhook posts a test event to the endpoint once, and returns the result. Errors:
 // [ErrNotFound]; [ErrForbidden].
 func (c *Client) TestWebhook(ctx context.Context, webhookID string) (*api.WebhookTest, error) {
-	return post[api.WebhookTest](ctx, c, at("/v1/webhooks", webhookID, "test"), struct{}{}, never)
+	return post[api.WebhookTest](ctx, c, at("/v1/webhooks", webhookID, "test"), struct{}{}, never, "delivered", "message_id")
 }
 
 // ReplayWebhook makes dropped deliveries due again. Repeat it while the result says More.
 // Errors: [ErrNotFound]; [ErrForbidden].
 func (c *Client) ReplayWebhook(ctx context.Context, webhookID string) (*api.WebhookReplay, error) {
-	return post[api.WebhookReplay](ctx, c, at("/v1/webhooks", webhookID, "replay"), struct{}{}, always)
+	return post[api.WebhookReplay](ctx, c, at("/v1/webhooks", webhookID, "replay"), struct{}{}, always, "replayed", "more")
 }

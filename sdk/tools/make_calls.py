@@ -92,8 +92,10 @@ class Call:
         self.may_lack = {name.strip("?") for name in given if name.endswith("?")}
         self.optional = {name: of for name, of in self.members.items() if name not in self.positional}
         success = next(reply for status, reply in operation["responses"].items() if status.startswith("2"))
-        self.document = success["content"]["application/json"]["schema"] if self.reply and "content" in success else None
-        self.check_needs(resolved(self.document or {}))
+        replied = success["content"]["application/json"]["schema"] if "content" in success else None
+        self.document = replied if self.reply else None
+        self.listed = replied is not None and kind_of(replied) == "array"
+        self.check_needs(resolved(replied or {}))
         self.sends = "requestBody" in operation and self.given != {"$ref": "#/components/schemas/Nothing"}
 
     def check_needs(self, reply: dict) -> None:
@@ -148,6 +150,7 @@ def call_ts(call: Call) -> str:
     sent += ["preferMs: options.waitMs"] if call.waits else []
     sent.append(f'repeat: "{call.repeat}"')
     sent += [f"needs: {json.dumps(call.needs)}"] if call.needs else []
+    sent += ["list: true"] if call.listed else []
     reply = type_of(call.document, TS) if call.document else "void"
     made = f"await this.transport.call<{reply}>({{\n      {', '.join(sent)}, signal: options.signal,\n    }})"
     body = f"return result({made});" if call.result else f"return ({made}).value;" if call.document else f"{made};"
@@ -216,6 +219,7 @@ def call_py(call: Call) -> str:
     sent += ["prefer=wait_seconds"] if call.waits else []
     sent += [f'repeat="{call.repeat}"'] if call.repeat != "always" else []
     sent += [f"needs={json.dumps(call.needs)}"] if call.needs else []
+    sent += ["listed=True"] if call.listed else []
     reply = type_of(call.document, PY).replace("Sequence", "list") if call.document else "None"
     made = f"await self.transport.call({', '.join(sent)})"
     returns = call.outcome() if call.result else reply

@@ -169,6 +169,9 @@ const cases = {
       listChannels: (client) => client.listChannels(), listAddresses: (client) => client.listAddresses(), getPush: (client) => client.getPush(),
       subscribePush: (client) => client.subscribePush({}), setQuietHours: (client) => client.setQuietHours({}), listAudit: (client) => client.listAudit(),
       redact: (client) => client.redact("s", "a person asked for it"),
+      deadLetters: (client) => client.deadLetters("s"), acknowledgeMessage: (client) => client.acknowledgeMessage("s", "m"),
+      listSessionEvents: (client) => client.listSessionEvents("s"), listRunEvents: (client) => client.listRunEvents("run-1"),
+      allRunEvents: (client) => client.allRunEvents("run-1").next(), allOutputs: (client) => client.allOutputs("run-1").next(),
     };
     const once = {
       createToken: (client) => client.createToken({}), rotateToken: (client) => client.rotateToken("t", 0),
@@ -176,10 +179,12 @@ const cases = {
       rotateWebhook: (client) => client.rotateWebhook("w"), testWebhook: (client) => client.testWebhook("w"),
       testChannel: (client) => client.testChannel("mail", "ada@example.com"), addAddress: (client) => client.addAddress("mail", "ada@example.com"),
       verifyAddress: (client) => client.verifyAddress("a", "123456"),
+      mailbox: (client) => client.mailbox("s"),
     };
+    const lists = new Set(["mailbox", "deadLetters", "listSessionEvents", "listRunEvents", "allRunEvents"]);
     for (const [name, call] of [...Object.entries(calls), ...Object.entries(once)]) {
       // Every path ends with "".
-      const service = new Service({ "": [{}, "null", {}, [204]] });
+      const service = new Service({ "": [{}, "null", lists.has(name) ? "7" : "[]", [204]] });
       const error = await call(service.client).catch((error) => error);
       same([name, isKind(error, "unavailable"), error.message?.endsWith("the outcome is not known")], [name, true, true]);
       same([name, new Set(service.bodies[""]).size], [name, 1]); // each attempt is the same call

@@ -206,6 +206,9 @@ async def a_reply_without_members_says_nothing_and_only_a_call_that_may_be_repea
         "list_addresses": lambda client: client.list_addresses(), "get_push": lambda client: client.get_push(),
         "subscribe_push": lambda client: client.subscribe_push({}), "set_quiet_hours": lambda client: client.set_quiet_hours({}),
         "list_audit": lambda client: client.list_audit(), "redact": lambda client: client.redact("s", "a person asked for it"),
+        "dead_letters": lambda client: client.dead_letters("s"), "acknowledge_message": lambda client: client.acknowledge_message("s", "m"),
+        "list_session_events": lambda client: client.list_session_events("s"), "list_run_events": lambda client: client.list_run_events("run-1"),
+        "all_run_events": lambda client: anext(client.all_run_events("run-1")), "all_outputs": lambda client: anext(client.all_outputs("run-1")),
     }
     once = {
         "create_token": lambda client: client.create_token({}), "rotate_token": lambda client: client.rotate_token("t", 0),
@@ -213,9 +216,11 @@ async def a_reply_without_members_says_nothing_and_only_a_call_that_may_be_repea
         "rotate_webhook": lambda client: client.rotate_webhook("w"), "test_webhook": lambda client: client.test_webhook("w"),
         "test_channel": lambda client: client.test_channel("mail", "ada@example.com"),
         "add_address": lambda client: client.add_address("mail", "ada@example.com"), "verify_address": lambda client: client.verify_address("a", "123456"),
+        "mailbox": lambda client: client.mailbox("s"),
     }
+    lists = {"mailbox", "dead_letters", "list_session_events", "list_run_events", "all_run_events"}
     for name, call in {**calls, **once}.items():
-        routes = {"": [{}, [], "null", (204, "")]}  # every path ends with ""
+        routes = {"": [{}, {} if name in lists else [], "null", (204, "")]}  # every path ends with ""
         async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
             try:
                 await call(client)

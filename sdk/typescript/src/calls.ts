@@ -221,21 +221,21 @@ export abstract class Calls {
   /** Reads a session's messages and leases each for 30 s: acknowledge it once it is processed. */
   async mailbox(sessionId: string, options: CallOptions = {}): Promise<doc.MessageView[]> {
     return (await this.transport.call<doc.MessageView[]>({
-      method: "GET", path: at("/v1/sessions", sessionId, "mailbox"), repeat: "if_not_taken", signal: options.signal,
+      method: "GET", path: at("/v1/sessions", sessionId, "mailbox"), repeat: "if_not_taken", list: true, signal: options.signal,
     })).value;
   }
 
   /** Show a session's dead letters. */
   async deadLetters(sessionId: string, options: CallOptions = {}): Promise<doc.MessageView[]> {
     return (await this.transport.call<doc.MessageView[]>({
-      method: "GET", path: at("/v1/sessions", sessionId, "mailbox", "dead-letter"), repeat: "always", signal: options.signal,
+      method: "GET", path: at("/v1/sessions", sessionId, "mailbox", "dead-letter"), repeat: "always", list: true, signal: options.signal,
     })).value;
   }
 
   /** Take a message out of the mailbox. */
   async acknowledgeMessage(sessionId: string, messageId: string, options: CallOptions = {}): Promise<void> {
     await this.transport.call<void>({
-      method: "POST", path: at("/v1/sessions", sessionId, "mailbox", messageId, "ack"), repeat: "always", signal: options.signal,
+      method: "POST", path: at("/v1/sessions", sessionId, "mailbox", messageId, "ack"), repeat: "always", needs: ["message_id"], signal: options.signal,
     });
   }
 

@@ -280,7 +280,7 @@ export class Holdpoint extends Calls {
   /** The output records of a run, oldest first. A run's view shows only the newest. */
   async *allOutputs(runId: string, options: CallOptions = {}): AsyncGenerator<doc.OutputEntry, void> {
     for (let after: string | undefined; ; ) {
-      const page: doc.OutputPage = await this.#get(at("/v1/runs", runId, "outputs"), { after }, options);
+      const page: doc.OutputPage = await this.#get(at("/v1/runs", runId, "outputs"), { after }, options, undefined, ["items"]);
       yield* page.items;
       if (page.next_after === null || page.next_after === after) return;
       after = page.next_after;

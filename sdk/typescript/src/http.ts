@@ -55,6 +55,8 @@ export interface Call {
    * proxy, is not the service's.
    */
   needs?: readonly string[] | ((reply: object) => readonly string[]) | undefined;
+  /** The reply is a list, and not a document with members. */
+  list?: boolean;
   signal?: AbortSignal | undefined;
 }
 
@@ -150,7 +152,7 @@ export class Transport {
         throw new UnavailableError(`${call.method} ${call.path}: the reply has the status ${response.status}, so the outcome is not known`);
       }
       return {
-        value: (response.status === 204 && !call.needs ? undefined : documentIn(call, text)) as T,
+        value: (response.status === 204 && !call.needs && !call.list ? undefined : documentIn(call, text)) as T,
         status: response.status,
         replayed: response.headers.get("Idempotency-Replayed")?.toLowerCase() === "true",
         more: response.headers.get("Link")?.includes('rel="next"') ?? false,
@@ -292,7 +294,9 @@ function documentIn(call: Call, text: string): unknown {
   } catch (cause) {
     throw new UnavailableError(`${where}: the reply is not JSON, so the outcome is not known`, { cause });
   }
-  if (typeof document !== "object" || document === null) throw new UnavailableError(`${where}: the reply is not a document, so the outcome is not known`);
+  if (typeof document !== "object" || document === null || Array.isArray(document) !== (call.list === true)) {
+    throw new UnavailableError(`${where}: the reply is not a ${call.list ? "list" : "document"}, so the outcome is not known`);
+  }
   const needs = typeof call.needs === "function" ? call.needs(document) : call.needs;
   const lacks = needs?.find((name) => (document as Record<string, unknown>)[name] == null);
   if (lacks !== undefined) throw new UnavailableError(`${where}: the reply has no ${lacks}, so the outcome is not known`);

@@ -61,7 +61,7 @@ export async function* walk<T>(transport: Transport, path: string, query: Query,
 /** Reads one page of events. */
 export async function events(transport: Transport, path: string, options: EventListOptions): Promise<Reply<doc.RunEventEntry[]>> {
   return await transport.call({
-    method: "GET", path, query: { after: options.after, limit: options.limit }, repeat: "always", signal: options.signal,
+    method: "GET", path, query: { after: options.after, limit: options.limit }, repeat: "always", list: true, signal: options.signal,
   });
 }
 

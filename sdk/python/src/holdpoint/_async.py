@@ -287,7 +287,7 @@ class AsyncHoldpoint(Calls):
         """The output records of a run, oldest first. A run's view shows only the newest."""
         after: str | None = None
         while True:
-            page = await self._get(at("/v1/runs", run_id, "outputs"), {"after": after})
+            page = await self._get(at("/v1/runs", run_id, "outputs"), {"after": after}, needs=["items"])
             for entry in page["items"]:
                 yield entry
             if page["next_after"] in (None, after):

@@ -114,15 +114,15 @@ class Calls(Paging):
 
     async def mailbox(self, session_id: str) -> list[doc.MessageView]:
         """Reads a session's messages and leases each for 30 s: acknowledge it once it is processed."""
-        return cast(list[doc.MessageView], (await self.transport.call("GET", at("/v1/sessions", session_id, "mailbox"), repeat="if_not_taken")).value)
+        return cast(list[doc.MessageView], (await self.transport.call("GET", at("/v1/sessions", session_id, "mailbox"), repeat="if_not_taken", listed=True)).value)
 
     async def dead_letters(self, session_id: str) -> list[doc.MessageView]:
         """Show a session's dead letters."""
-        return cast(list[doc.MessageView], (await self.transport.call("GET", at("/v1/sessions", session_id, "mailbox", "dead-letter"))).value)
+        return cast(list[doc.MessageView], (await self.transport.call("GET", at("/v1/sessions", session_id, "mailbox", "dead-letter"), listed=True)).value)
 
     async def acknowledge_message(self, session_id: str, message_id: str) -> None:
         """Take a message out of the mailbox."""
-        await self.transport.call("POST", at("/v1/sessions", session_id, "mailbox", message_id, "ack"))
+        await self.transport.call("POST", at("/v1/sessions", session_id, "mailbox", message_id, "ack"), needs=["message_id"])
 
     async def replay_message(self, session_id: str, message_id: str) -> doc.MessageView:
         """Put a dead letter back into the mailbox."""

@@ -80,7 +80,7 @@ class Paging:
             cursor = following
 
     async def _events(self, path: str, after: str | None, limit: int | None) -> Reply:
-        return await self.transport.call("GET", path, query={"after": after, "limit": limit})
+        return await self.transport.call("GET", path, query={"after": after, "limit": limit}, listed=True)
 
     async def _walk_events(self, path: str, after: str | None) -> AsyncIterator[doc.RunEventEntry]:
         while True:

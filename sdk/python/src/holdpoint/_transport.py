@@ -136,10 +136,11 @@ class Transport:
 
     async def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None, key: str | None = None,
-        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always", needs: Needs = (),
+        prefer: float | None = None, held: float | None = None, repeat: Repeatable = "always", needs: Needs = (), listed: bool = False,
     ) -> Reply:
         """Makes a call; prefer asks for a reply that is held for so many seconds, held says how long it may be. needs are the
-        members that such a reply always has: a reply without them, such as {} from a proxy, is not the service's."""
+        members that such a reply always has: a reply without them, such as {} from a proxy, is not the service's. A listed reply is
+        a list, and not a document with members."""
         headers = {}
         if key is not None:
             # What a header cannot carry unchanged goes into the body.
@@ -157,7 +158,7 @@ class Transport:
         attempt = 1
         while True:
             try:
-                return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0), needs)
+                return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0), needs, listed)
             except HoldpointError as failure:
                 if self._patient and repeat == "always" and is_unanswered(failure):
                     await pauses.after_anyway(failure)
@@ -169,7 +170,7 @@ class Transport:
 
     async def _attempt(
         self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], limit: float,
-        needs: Needs,
+        needs: Needs, listed: bool,
     ) -> Reply:
         try:
             async with asyncio.timeout(limit), self.open(method, path, query, body, headers, "application/json") as response:
@@ -182,7 +183,7 @@ class Transport:
             # It does not say that a rule or a token was revoked.
             raise UnavailableError(f"{method} {path}: the reply has the status {response.status}, so the outcome is not known")
         return Reply(
-            value=None if response.status == 204 and not needs else _document(f"{method} {path}", text, needs),
+            value=None if response.status == 204 and not needs and not listed else _document(f"{method} {path}", text, needs, listed),
             status=response.status,
             replayed=response.headers.get("idempotency-replayed", "").lower() == "true",
             more='rel="next"' in response.headers.get("link", ""),
@@ -228,16 +229,16 @@ def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:
     return repeat == "always" and is_kind(failure, "unavailable")
 
 
-def _document(where: str, text: bytes, needs: Needs) -> Any:
+def _document(where: str, text: bytes, needs: Needs, listed: bool) -> Any:
     """Returns the document of a reply. Anything else, such as a page that says "back soon", comes from something in between."""
     try:
         document = decode_json(text)
     except ValueError as failure:
         raise UnavailableError(f"{where}: the reply is not JSON, so the outcome is not known") from failure
-    if not isinstance(document, (dict, list)):
-        raise UnavailableError(f"{where}: the reply is not a document, so the outcome is not known")
+    if not isinstance(document, list if listed else dict):
+        raise UnavailableError(f"{where}: the reply is not a {'list' if listed else 'document'}, so the outcome is not known")
     for name in needs(document) if callable(needs) else needs:
-        if not isinstance(document, dict) or document.get(name) is None:
+        if document.get(name) is None:
             raise UnavailableError(f"{where}: the reply has no {name}, so the outcome is not known")
     return document
 
