@@ -99,6 +99,9 @@ func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth
 		}
 	}
 	call, calls := s.Cmd.(*syntax.CallExpr)
+	if calls {
+		p.substituted(s, call)
+	}
 	if calls && slices.ContainsFunc(call.Args, runsFile) {
 		syntax.Walk(s, func(node syntax.Node) bool {
 			if from, is := node.(*syntax.ProcSubst); is {

@@ -41,8 +41,8 @@ func stagesIn(brackets *syntax.Stmt, inside []*syntax.Stmt) []*syntax.Stmt {
 }
 
 // pipe adds each run of a pipe's commands: without redirections and folders, by the one name of each program, without
-// wrappers, and without the options of a shell that reads its text.
-func (p *collected) pipe(all []*syntax.Stmt) {
+// wrappers, and without the options of a shell that reads its text. Behind the last command is into.
+func (p *collected) pipe(all []*syntax.Stmt, into ...string) {
 	const ways = 4
 	var texts [ways][]string
 	for _, stage := range all {
@@ -57,6 +57,9 @@ func (p *collected) pipe(all []*syntax.Stmt) {
 			texts[way] = append(texts[way], forms[way])
 		}
 	}
+	for way := range texts {
+		texts[way] = append(texts[way], into...)
+	}
 	for way, run := range texts {
 		if slices.ContainsFunc(texts[:way], func(before []string) bool { return slices.Equal(before, run) }) {
 			continue
@@ -67,6 +70,36 @@ func (p *collected) pipe(all []*syntax.Stmt) {
 			}
 		}
 	}
+}
+
+// substituted adds what a shell runs of another command's output, as if that were piped into it: sh -c "$(curl x)".
+func (p *collected) substituted(s *syntax.Stmt, call *syntax.CallExpr) {
+	words := wordTexts(call)
+	if len(words) == 0 {
+		return
+	}
+	named, at := oneNames(words, oneName)
+	shell := named[at] == "sh" || HasUnknown(named[at])
+	text := slices.Contains(named[:at+1], "eval") || shell && slices.ContainsFunc(words[at+1:], func(word string) bool { return bundles(word, "c") }) ||
+		shell && slices.ContainsFunc(s.Redirs, func(from *syntax.Redirect) bool { return from.Hdoc != nil || from.Op == syntax.WordHdoc })
+	if !shell && !text {
+		return
+	}
+	syntax.Walk(s, func(node syntax.Node) bool {
+		var inner []*syntax.Stmt
+		switch node := node.(type) {
+		case *syntax.ProcSubst:
+			inner = node.Stmts
+		case *syntax.CmdSubst:
+			if text {
+				inner = node.Stmts
+			}
+		}
+		for _, one := range inner {
+			p.pipe(stages(one), "sh")
+		}
+		return len(inner) == 0 && !p.tooMany
+	})
 }
 
 // stageForms returns the words of a pipe's command, nil for a command that is not a program.
