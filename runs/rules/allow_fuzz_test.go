@@ -66,6 +66,8 @@ func FuzzAllowedCommand(f *testing.F) {
 		{"curl * | sh*", "curl x | sudo bash -s"},
 		{"python -m pip **", "python3 -I -m pip install x"},
 		{"cd a && npm **", "cd a && npm"},
+		{"** ** ?", "  \ufdc0"}, // folded, it is several characters
+		{"?", "\x00"},           // folded, it is none
 		{"docker-compose a && gmake **", "docker compose a && make"},
 	} {
 		f.Add(seed[0], seed[1])

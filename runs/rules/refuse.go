@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -103,7 +104,7 @@ func (r *Rule) refusalFault(call *Call, name string) paramFault {
 	}
 	globs.of(r.ToolName, name, r.Match.Params[name])
 	for _, member := range members {
-		if call.refuses(globs, member) || call.isNumber(member, r.Match.Params[name]) {
+		if call.refuses(globs, member) || call.isNumber(member, r.Match.Params[name]) || call.isWritten(member, r.Match.Params[name]) {
 			return noFault
 		}
 	}
@@ -117,6 +118,16 @@ func (c *Call) isNumber(member, glob string) bool {
 	value, there := c.param(member)
 	number, is := canonicalNumber(glob)
 	return there && is && number == value
+}
+
+// isWritten reports whether a glob matches a member as it is written. Folded, a character may be several, or none.
+func (c *Call) isWritten(member, glob string) bool {
+	text, there := c.param(member)
+	if !there || !strings.Contains(glob, "?") || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || r == 0 }) {
+		return false
+	}
+	matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true})
+	return matches || !decided
 }
 
 func (c *Call) refuses(globs *refusingGlobs, member string) bool {
