@@ -143,6 +143,8 @@ type ExplainedNotice struct {
 	Attempts int64  `json:"attempts"`
 	NextAtMs int64  `json:"next_at_ms,omitzero"`
 	Error    string `json:"error,omitempty"`
+	// AtInbox says that a pending message waits while the person is looking at their inbox.
+	AtInbox bool `json:"at_inbox,omitzero"`
 	// NextChannel is the channel of the next address, with the state [NoticeMoved].
 	NextChannel string `json:"next_channel,omitempty"`
 }

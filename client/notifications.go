@@ -48,6 +48,12 @@ func (c *Client) ClearQuietHours(ctx context.Context) error {
 	return c.remove(ctx, at("/v1/me/quiet-hours"), always)
 }
 
+// SetPresence says whether the caller is looking at their inbox. True counts for [api.PresenceMs]. Errors: [ErrForbidden].
+func (c *Client) SetPresence(ctx context.Context, visible bool) error {
+	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/me/presence"), body: api.PresenceBody{Visible: visible}, repeat: always})
+	return err
+}
+
 // GetPush returns the key with which browsers subscribe to notifications, and the caller's browsers.
 // Errors: [ErrForbidden].
 func (c *Client) GetPush(ctx context.Context) (*api.PushView, error) {

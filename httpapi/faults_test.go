@@ -117,7 +117,7 @@ var bodyTypes = map[string]reflect.Type{
 	"RetryRun": reflect.TypeFor[api.RetryRunBody](), "RedeemGrant": reflect.TypeFor[api.RedeemGrantBody](), "RotateToken": reflect.TypeFor[api.RotateTokenBody](), "RotateWebhook": reflect.TypeFor[api.RotateWebhookBody](), "WebhookBody": reflect.TypeFor[api.WebhookBody](),
 	"ResolveApprovals": reflect.TypeFor[api.ResolveApprovalsBody](), "Suspend": reflect.TypeFor[api.SuspendBody](),
 	"Withdraw":            reflect.TypeFor[api.WithdrawBody](),
-	"AcknowledgementBody": reflect.TypeFor[api.AcknowledgementBody](), "QuietHours": reflect.TypeFor[api.QuietHours](), "AddressBody": reflect.TypeFor[api.AddressBody](), "VerifyAddressBody": reflect.TypeFor[api.VerifyAddressBody](),
+	"AcknowledgementBody": reflect.TypeFor[api.AcknowledgementBody](), "QuietHours": reflect.TypeFor[api.QuietHours](), "PresenceBody": reflect.TypeFor[api.PresenceBody](), "AddressBody": reflect.TypeFor[api.AddressBody](), "VerifyAddressBody": reflect.TypeFor[api.VerifyAddressBody](),
 	"PushBody":        reflect.TypeFor[api.PushBody](),
 	"TestChannelBody": reflect.TypeFor[api.TestChannelBody](),
 }

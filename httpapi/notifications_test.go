@@ -198,6 +198,10 @@ func (s *brokenStore) QuietHours(context.Context, string) (*notify.QuietHours, e
 
 func (s *brokenStore) SetQuietHours(context.Context, string, *notify.QuietHours) error { return s.err }
 
+func (s *brokenStore) Presence(context.Context, string) (int64, error) { return 0, s.err }
+
+func (s *brokenStore) SetPresence(context.Context, string, int64) error { return s.err }
+
 func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]reads.DueEffect, error) {
 	return nil, s.err
 }

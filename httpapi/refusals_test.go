@@ -131,6 +131,7 @@ var operations = []operation{
 	{"GET", "/v1/me/quiet-hours", "", false, "", people},
 	{"PUT", "/v1/me/quiet-hours", `{"zone":"UTC","from":"22:00","to":"07:00"}`, false, "", people},
 	{"DELETE", "/v1/me/quiet-hours", "", false, "", people},
+	{"PUT", "/v1/me/presence", `{"visible":true}`, false, "", people},
 	{"GET", pushPath, "", false, "", people},
 	{"POST", pushPath, subscription("https://push.example/nobody"), false, "", people},
 	{"GET", "/v1/channels", "", false, "", admins},

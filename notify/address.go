@@ -75,6 +75,10 @@ type Store interface {
 	QuietHours(ctx context.Context, principal string) (*QuietHours, error)
 	// SetQuietHours writes the quiet hours of a person, or deletes them if they are nil.
 	SetQuietHours(ctx context.Context, principal string, hours *QuietHours) error
+	// Presence returns until when a person counts as looking at their inbox; 0 if they never did or have left it.
+	Presence(ctx context.Context, principal string) (untilMs int64, err error)
+	// SetPresence writes what Presence returns.
+	SetPresence(ctx context.Context, principal string, untilMs int64) error
 }
 
 // newCode returns a random code of six digits.

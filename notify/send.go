@@ -19,8 +19,8 @@ const sendTimeout = 18 * time.Second
 
 // Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It returns runs.ErrNotSent if
 // the request is settled, the person may no longer decide it, or another message counts it because of a flood. It
-// returns a *runs.PutOffError while another person is looking at the request, the person snoozes it, or has quiet
-// hours. permanent means that a retry would not help. It ends before the lease of the effect.
+// returns a *runs.PutOffError while another person is looking at the request, the person snoozes it, has quiet
+// hours, or is looking at their inbox. permanent means that a retry would not help. It ends before the lease of the effect.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -106,7 +106,10 @@ func (s *Service) needed(ctx context.Context, notice *model.PersonNotice) (*mode
 	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
 		return nil, nil, err
 	}
-	return request, run, s.quiet(ctx, notice)
+	if err := s.quiet(ctx, notice); err != nil {
+		return nil, nil, err
+	}
+	return request, run, s.atInbox(ctx, request, notice.Principal)
 }
 
 // countOpen counts the open requests within a person's scope.

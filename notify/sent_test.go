@@ -49,19 +49,11 @@ func startReplicas(t *testing.T, database string, other ...notify.Channel) *repl
 	s.client = s.Connect()
 	stored, is := s.Store.(notify.Store)
 	require.True(t, is)
-	reader, is := s.Store.(notify.Reader)
-	require.True(t, is)
 	var channel notify.Channel = s.board
 	if len(other) > 0 {
 		channel = other[0]
 	}
-	s.send = notify.New(notify.Options{
-		Store: stored, Reader: laterReader{reader, &s.later}, Channels: map[string]notify.Channel{"board": channel}, ExternalURL: "https://holdpoint.example",
-		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),
-		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) {
-			return []string{"user:ada", "user:ben"}, nil
-		},
-	})
+	s.send = s.sender(t, stored, channel)
 	for _, name := range []string{"ada", "ben"} {
 		added, err := stored.AddSubscription(t.Context(), &notify.Address{
 			AddressID: "address_" + name, Principal: "user:" + name, Channel: "board", Address: name, VerifiedAtMs: 1, CreatedAtMs: 1,
@@ -74,6 +66,20 @@ func startReplicas(t *testing.T, database string, other ...notify.Channel) *repl
 	require.NoError(t, err)
 	s.open = &record.Requests[0]
 	return s
+}
+
+// sender returns what sends the messages of a store on a channel.
+func (s *replicas) sender(t *testing.T, stored notify.Store, channel notify.Channel) *notify.Service {
+	t.Helper()
+	reader, is := s.Store.(notify.Reader)
+	require.True(t, is)
+	return notify.New(notify.Options{
+		Store: stored, Reader: laterReader{reader, &s.later}, Channels: map[string]notify.Channel{"board": channel}, ExternalURL: "https://holdpoint.example",
+		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),
+		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) {
+			return []string{"user:ada", "user:ben"}, nil
+		},
+	})
 }
 
 // message returns the effect of a message to a person, and withdrawal the one that withdraws all of them.

@@ -180,7 +180,9 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 				return list, err
 			}
 			for i := range effects {
-				view.LastError = cmp.Or(effects[i].LastError, view.LastError)
+				if effects[i].LastError != model.HeldAtInbox {
+					view.LastError = cmp.Or(effects[i].LastError, view.LastError)
+				}
 			}
 		}
 		if listener, is := s.channels[name].(Listener); is {

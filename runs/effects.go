@@ -37,7 +37,7 @@ type FinishEffect struct {
 	// Unsent says that no message of its own was sent, and none will be: the effect ends without an attempt.
 	Unsent bool
 	// PutOffMs says that the attempt was not made, because the effect is held back for that long. It does
-	// not count as an attempt.
+	// not count as an attempt. Error may say why.
 	PutOffMs int64
 	// RetryAfterMs is the shortest pause before the next attempt, if the receiver asked for one.
 	RetryAfterMs int64
@@ -109,6 +109,9 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	case c.PutOffMs > 0:
 		effect.UndoAttempt()
 		effect.DueAtMs = w.nowMs + c.PutOffMs
+		if effect.Attempts == 0 {
+			effect.LastError = StorableText(c.Error)
+		}
 	case c.Error == "":
 		w.endEffect(effect, api.EffectDone, "")
 		if c.Unsent && !stale {

@@ -29,7 +29,11 @@ type DueStep struct {
 }
 
 // PutOffError says that a message is held back for a while. It is not a failure.
-type PutOffError struct{ Ms int64 }
+type PutOffError struct {
+	Ms int64
+	// Why is the LastError of the message meanwhile, unless an attempt to send it has failed.
+	Why string
+}
 
 func (e *PutOffError) Error() string { return "the message is held back" }
 

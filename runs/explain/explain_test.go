@@ -251,7 +251,11 @@ func TestNotices(t *testing.T) {
 		"now":                     {&explain.Notices{AtMs: now}, ""},
 		"sent":                    {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticeSent)}}, " Notified: ada (mail, 3 min ago)."},
 		"a service without names": {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:local", api.NoticeSent)}}, " Notified: by mail, 3 min ago."},
-		"being sent":              {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticePending)}}, " Notified: ada (mail, being sent)."},
+		"at the inbox": {
+			&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticePending, func(n *api.ExplainedNotice) { n.Attempts, n.AtInbox, n.NextAtMs = 0, true, now+20*second })}},
+			" Notified: ada (mail, held back while their inbox is open).",
+		},
+		"being sent": {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticePending)}}, " Notified: ada (mail, being sent)."},
 		"several": {
 			&explain.Notices{Sent: []api.ExplainedNotice{
 				sent("user:ada", api.NoticeSent), sent("user:ben", api.NoticePending, failing), sent("user:eve", api.NoticeFailed), sent("user:joe", api.NoticeSent),

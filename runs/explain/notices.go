@@ -179,6 +179,9 @@ func (c *Collector) explainedNotice(effect *model.Effect, notice *model.PersonNo
 	case api.EffectFailed:
 		e.State, e.AtMs = api.NoticeFailed, effect.FinishedAtMs
 	case api.EffectPending:
+		if effect.LastError == model.HeldAtInbox {
+			e.AtInbox, e.Error = true, ""
+		}
 	}
 	return e
 }
@@ -233,6 +236,8 @@ func noticeText(n *api.ExplainedNotice, tried []string, nowMs int64) string {
 		how += ", not reached, given up " + ago(n.AtMs, nowMs)
 	case n.Error != "":
 		how += fmt.Sprintf(", %s, next attempt in %s", plural(n.Attempts, "failure"), span(n.NextAtMs-nowMs))
+	case n.AtInbox:
+		how += ", held back while their inbox is open"
 	case n.Attempts == 0 && n.NextAtMs > nowMs:
 		how += ", held back for " + span(n.NextAtMs-nowMs)
 	default:

@@ -129,6 +129,9 @@ type PersonNotice struct {
 	Withdraws bool `json:"withdraws,omitzero"`
 }
 
+// HeldAtInbox is the LastError of a message that waits while its person is looking at their inbox.
+const HeldAtInbox = "held back: the person is looking at their inbox"
+
 // NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
 // changed outside of the service.
 func NoticeOf(e *Effect) (*PersonNotice, error) {

@@ -158,6 +158,11 @@ ON CONFLICT (principal) DO UPDATE SET zone = excluded.zone, from_minutes = exclu
 	sqlClearQuietHours = `DELETE FROM quiet_hours WHERE principal = $1`
 )
 
+// sqlSetPresence takes $1 principal and $2 until_ms.
+const sqlSetPresence = `
+INSERT INTO presence (principal, until_ms) VALUES (CAST($1 AS text), CAST($2 AS bigint))
+ON CONFLICT (principal) DO UPDATE SET until_ms = excluded.until_ms`
+
 // The statements about links. A wrong code and a right one both need a try that is left, so that many
 // guesses at once are no more guesses than one after the other. The tries of all links of a person count, too.
 //

@@ -38,8 +38,9 @@ type attempt struct {
 	retryAfterMs int64
 	// unsent says that a message to a person was not sent by itself, and need not be.
 	unsent bool
-	// putOffMs says that the attempt was not made, and how long the delivery is held back.
+	// putOffMs says that the attempt was not made, and how long the delivery is held back. why may say why.
 	putOffMs int64
+	why      string
 	// gone reports that the webhook was disabled by the answer.
 	gone bool
 }
@@ -111,7 +112,7 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	defer cancel()
 	finish := &runs.FinishEffect{
 		SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts,
-		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs, PutOffMs: made.putOffMs, Unsent: made.unsent,
+		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs, PutOffMs: made.putOffMs, Error: made.why, Unsent: made.unsent,
 	}
 	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
 	if channel, is := model.NoticeChannel(effect.EffectID); is {

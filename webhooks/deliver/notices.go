@@ -83,7 +83,7 @@ func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
 		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
 		failpoint.Hit("webhooks.notified")
 		if putOff, ok := errors.AsType[*runs.PutOffError](failure); ok {
-			return attempt{putOffMs: max(putOff.Ms, 1)}
+			return attempt{putOffMs: max(putOff.Ms, 1), why: putOff.Why}
 		}
 		if errors.Is(failure, runs.ErrNotSent) {
 			return attempt{unsent: true}

@@ -133,7 +133,7 @@ func TestAPauseOfADayIsCut(t *testing.T) {
 type holding struct{ refusing }
 
 func (*holding) Send(context.Context, *model.Effect) (bool, error) {
-	return false, &runs.PutOffError{Ms: 5_000}
+	return false, &runs.PutOffError{Ms: 5_000, Why: "held back"}
 }
 
 // A message that is held back is neither delivered nor a failure.
@@ -150,7 +150,7 @@ func TestAHeldMessageIsPutOff(t *testing.T) {
 	}
 	require.False(t, lane.breaker.open())
 	require.EqualValues(t, 5_000, store.finished[0].PutOffMs)
-	require.Empty(t, store.finished[0].Error)
+	require.Equal(t, "held back", store.finished[0].Error)
 }
 
 // A message whose channel was removed ends with that reason, and not as a failure of a webhook.

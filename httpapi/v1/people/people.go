@@ -1,5 +1,5 @@
-// Package people serves the caller's own addresses, browsers and quiet hours, and the channels that messages
-// take. It knows no requests: package notify decides who is told of what.
+// Package people serves the caller's own addresses, browsers, quiet hours and presence, and the channels that
+// messages take. It knows no requests: package notify decides who is told of what.
 package people
 
 import (
@@ -30,6 +30,7 @@ func Routes(service *notify.Service, bodies *wire.Bodies) []wire.Route {
 		wire.Get("/v1/me/quiet-hours", auth.Decide, p.getQuietHours),
 		wire.Put("/v1/me/quiet-hours", auth.Decide, p.notifying(api.CodeChannelUnknown, p.setQuietHours)),
 		wire.Delete("/v1/me/quiet-hours", auth.Decide, p.clearQuietHours),
+		wire.Put("/v1/me/presence", auth.Decide, p.setPresence),
 		wire.Get("/v1/me/push", auth.Decide, p.getPush),
 		wire.Post("/v1/me/push", auth.Decide, p.notifying(api.CodeChannelUnknown, p.subscribePush)),
 		wire.Get("/v1/channels", auth.Administer, p.listChannels),
@@ -184,6 +185,21 @@ func (p *people) setQuietHours(w http.ResponseWriter, r *http.Request) error {
 func (p *people) clearQuietHours(w http.ResponseWriter, r *http.Request) error {
 	if p.notify != nil {
 		if err := p.notify.ClearQuietHours(r.Context(), auth.From(r.Context()).Principal); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// setPresence records whether the caller is looking at their inbox.
+func (p *people) setPresence(w http.ResponseWriter, r *http.Request) error {
+	var body api.PresenceBody
+	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
+		return err
+	}
+	if p.notify != nil {
+		if err := p.notify.SetPresence(r.Context(), auth.From(r.Context()).Principal, body.Visible); err != nil {
 			return err
 		}
 	}

@@ -452,6 +452,16 @@ export abstract class Calls {
     });
   }
 
+  /**
+   * Says whether the caller is looking at their inbox. True counts for 90 seconds, in which the default
+   * notification of the caller waits.
+   */
+  async setPresence(visible: boolean, options: CallOptions = {}): Promise<void> {
+    await this.transport.call<void>({
+      method: "PUT", path: "/v1/me/presence", body: { visible }, repeat: "always", signal: options.signal,
+    });
+  }
+
   /** The audit's own log, the oldest line first: changes to who may decide, outside of sessions. */
   async listAudit(options: CallOptions & { limit?: number; cursor?: string } = {}): Promise<doc.AuditList> {
     return (await this.transport.call<doc.AuditList>({

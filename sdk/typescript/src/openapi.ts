@@ -632,6 +632,8 @@ export interface components {
             why_not: "no_address" | "may_not_decide" | "too_many_messages" | "on_call_failed" | "nobody_on_call" | "nobody";
         };
         ExplainedNotice: {
+            /** @description With `pending`: the message waits while the person is looking at their inbox. */
+            at_inbox?: boolean;
             /** @description When the state began. */
             at_ms: components["schemas"]["TimeMs"];
             attempts: number;
@@ -931,6 +933,9 @@ export interface components {
             session_id: components["schemas"]["ID"];
             /** @description Until when the caller snoozes the request, for the caller only. It may have passed. */
             snoozed_until_ms?: components["schemas"]["TimeMs"];
+        };
+        PresenceBody: {
+            visible: boolean;
         };
         /** @description Who calls. */
         Principal: string;

@@ -243,6 +243,11 @@ class Calls(Paging):
         """Ends the caller's quiet hours. Again is a no-op."""
         await self.transport.call("DELETE", "/v1/me/quiet-hours")
 
+    async def set_presence(self, visible: bool) -> None:
+        """Says whether the caller is looking at their inbox. True counts for 90 seconds, in which the default notification of the caller
+        waits."""
+        await self.transport.call("PUT", "/v1/me/presence", body={"visible": visible})
+
     async def list_audit(self, *, limit: int | None = None, cursor: str | None = None) -> doc.AuditList:
         """The audit's own log, the oldest line first: changes to who may decide, outside of sessions."""
         return cast(doc.AuditList, (await self.transport.call("GET", "/v1/audit", query={"limit": limit, "cursor": cursor}, needs=["data"])).value)

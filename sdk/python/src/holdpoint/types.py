@@ -625,6 +625,8 @@ class ExplainedNotReached(TypedDict):
 
 
 class ExplainedNotice(TypedDict):
+    # With `pending`: the message waits while the person is looking at their inbox.
+    at_inbox: NotRequired[bool]
     # When the state began.
     at_ms: int
     attempts: int
@@ -918,6 +920,10 @@ class PendingQuestionView(TypedDict):
     session_id: str
     # Until when the caller snoozes the request, for the caller only. It may have passed.
     snoozed_until_ms: NotRequired[int]
+
+
+class PresenceBody(TypedDict):
+    visible: bool
 
 
 class Problem(TypedDict):
