@@ -125,6 +125,7 @@ func (f *flows) push(t *testing.T) {
 	p.until("the notification does not ask any more", func() bool {
 		return !slices.ContainsFunc(p.notifications(), func(one shown) bool { return one.Title == want.Title })
 	})
+	p.present(caller, func() int { return len(phone.Messages()) })
 	p.arrives(caller)
 
 	p.load("/settings")
@@ -134,6 +135,40 @@ func (f *flows) push(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, view.Data)
 	p.offered(caller, f.phone)
+}
+
+// present keeps the message about a request from a person who looks at the list and uses it, until they go elsewhere.
+func (p *pushing) present(caller *client.Client, messages func() int) {
+	p.t.Helper()
+	said := func(times string) {
+		p.t.Helper()
+		p.until("the page has said it: "+times, func() bool {
+			return p.read(`String(performance.getEntriesByType("resource").filter(one => one.name.endsWith("/v1/me/presence") && one.responseStatus === 204).length)`) == times
+		})
+	}
+	said("0")
+	p.press("j")
+	said("1")
+	before := messages()
+	suspension := one(approval("present", `{"n":1}`))
+	run, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "present", AgentID: "coder", Input: 1, Suspend: &suspension})
+	require.NoError(p.t, err)
+	p.until("the message waits", func() bool {
+		explained, err := caller.ExplainRequest(p.t.Context(), run.PendingApprovals[0].Handle)
+		require.NoError(p.t, err)
+		return strings.Contains(explained.Text, "by push, held back while their inbox is open.")
+	})
+	require.Equal(p.t, before, messages())
+	p.eval(`document.querySelector("nav a[href='/history']").click() ?? ""`)
+	said("2")
+	effects, err := caller.ListEffects(p.t.Context(), client.EffectListParams{State: api.EffectPending})
+	require.NoError(p.t, err)
+	require.Len(p.t, effects.Items, 1)
+	_, err = caller.RetryEffect(p.t.Context(), "present", effects.Items[0].EffectID)
+	require.NoError(p.t, err)
+	p.until("the message", func() bool { return messages() == before+1 })
+	_, err = caller.CancelRun(p.t.Context(), run.RunID, "")
+	require.NoError(p.t, err)
 }
 
 // offered turns on notifications by the line above the list, which asks once on a device and moves no row.

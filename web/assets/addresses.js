@@ -1,7 +1,7 @@
 // A person's own addresses and quiet hours, in the settings.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, path } from "./api.js";
+import { call, mayDecide, path } from "./api.js";
 import { Confirm, Failure, Table, useFocus, useRead } from "./components.js";
 import { marked } from "./marks.js";
 import { When } from "./when.js";
@@ -93,5 +93,5 @@ function QuietHours() {
 
 // MessageSettings is for those who may decide.
 export function MessageSettings() {
-  return ["operator", "admin"].includes(account.me?.role) && html`<h2>Your addresses</h2><${Addresses} /><h2>Quiet hours</h2><${QuietHours} />`;
+  return mayDecide() && html`<h2>Your addresses</h2><${Addresses} /><h2>Quiet hours</h2><${QuietHours} />`;
 }

@@ -19,6 +19,8 @@ const accountListeners = new Set();
 export const onAccount = listener => { accountListeners.add(listener); return () => accountListeners.delete(listener); };
 const accountChanged = () => { for (const listener of accountListeners) listener(); };
 
+export const mayDecide = () => ["operator", "admin"].includes(account.me?.role);
+
 export function signedOut() {
   if (account.signedOut) return;
   Object.assign(account, { me: null, signedOut: true });
@@ -49,6 +51,7 @@ export async function signIn(token) {
 export async function signOut() {
   await call("POST", "/v1/logout");
   keepSession();
+  account.me = null;
   sessionStorage.clear();
   tellTabs();
   location.reload();

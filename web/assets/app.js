@@ -10,6 +10,7 @@ import { marked } from "./marks.js";
 import { Inbox, useInbox } from "./page.js";
 import { Palette } from "./palette.js";
 import { Effects, Rules, Settings, Workers } from "./pages.js";
+import { followPresence } from "./presence.js";
 import { registerWorker } from "./push.js";
 import { followLinks, go, onRoute } from "./route.js";
 import { keepFocus } from "./shown.js";
@@ -137,5 +138,6 @@ followFocus();
 render(html`<${App} />`, document.getElementById("app"));
 start();
 void readAccount();
+followPresence();
 // After the page is there, so that it does not wait for the worker's copy of it.
 if (navigator.serviceWorker) addEventListener("load", () => registerWorker().catch(() => {}));

@@ -1,7 +1,7 @@
 // Notifications of the service in this browser (Web Push), which come while no page is open.
 
 import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, path, settings } from "./api.js";
+import { call, mayDecide, path, settings } from "./api.js";
 import { Failure, Table, useRead } from "./components.js";
 import { marked } from "./marks.js";
 import { When } from "./when.js";
@@ -63,13 +63,11 @@ async function subscribeHere(publicKey) {
   await call("POST", "/v1/me/push", { endpoint, keys });
 }
 
-const decides = () => ["operator", "admin"].includes(account.me?.role);
-
 // tellHere turns on the notifications of the service in this browser or, where there are none, those of the open page. It
 // returns false if the person gave the browser no answer.
 export async function tellHere() {
   if (!await permitted()) return false;
-  const { public_key: publicKey } = decides() && !why() ? await call("GET", "/v1/me/push") : {};
+  const { public_key: publicKey } = mayDecide() && !why() ? await call("GET", "/v1/me/push") : {};
   if (publicKey) await subscribeHere(publicKey); else settings.set("notifications", "on");
   return true;
 }
@@ -119,5 +117,5 @@ function Push() {
 
 // PushSettings is for those who may decide.
 export function PushSettings() {
-  return decides() && html`<h2>Notifications on this device</h2><${Push} />`;
+  return mayDecide() && html`<h2>Notifications on this device</h2><${Push} />`;
 }

@@ -2,7 +2,7 @@
 // lists of others do not show it.
 
 import { html, useEffect, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, myName, path } from "./api.js";
+import { account, call, mayDecide, myName, path } from "./api.js";
 import { act, opens, shifted } from "./guard.js";
 import { changed, lookUp, nowMs, open, putOff, wake } from "./inbox.js";
 import { marked } from "./marks.js";
@@ -13,7 +13,7 @@ const minute = 60_000;
 const tomorrow = now => { const at = new Date(now); return new Date(at.getFullYear(), at.getMonth(), at.getDate() + 1, 9).getTime(); };
 export const times = [["15 minutes", now => now + 15 * minute], ["1 hour", now => now + 60 * minute], ["Tomorrow 9:00", tomorrow]];
 
-export const maySnooze = () => ["operator", "admin"].includes(account.me?.role);
+export const maySnooze = mayDecide;
 export const myPrincipal = () => (account.me?.via === "open" && myName()) || (account.me?.on_behalf_of ?? account.me?.principal);
 
 async function put(one, body) {
