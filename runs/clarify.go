@@ -94,7 +94,7 @@ func (c *AskClarification) Spec() Spec {
 // Needs implements Command.
 func (c *AskClarification) Needs() Needs {
 	ids := validIDs(c.Request.ID)
-	return Needs{RunID: c.RunID, RequestIDs: ids, SessionRequestIDs: ids, CountMailbox: true}
+	return Needs{RunID: c.RunID, RequestIDs: ids, SessionRequestIDs: ids, SessionRequestKind: model.KindClarification, CountMailbox: true}
 }
 
 func (c *AskClarification) prepare(call *Call, newID IDSource) error {

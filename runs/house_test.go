@@ -242,9 +242,17 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	for _, kind := range []api.RunKind{api.KindParentClarification, api.KindCall} {
 		keepOldest(needs.UnfinishedBesides, func(run *model.Run) bool { return run.Kind == kind })
 	}
-	for key := range state.Requests {
-		if needs.Clarifications && slices.Contains(needs.SessionRequestIDs, key.RequestID) {
-			keep(key.RunID)
+	newest := map[string]*model.Request{}
+	for _, request := range state.Requests {
+		before := newest[request.RequestID]
+		if request.SessionID == state.SessionID && request.Kind == needs.SessionRequestKind && slices.Contains(needs.SessionRequestIDs, request.RequestID) &&
+			(before == nil || cmp.Or(cmp.Compare(before.CreatedAtMs, request.CreatedAtMs), cmp.Compare(before.RunID, request.RunID)) < 0) {
+			newest[request.RequestID] = request
+		}
+	}
+	for _, request := range newest {
+		if needs.Clarifications {
+			keep(request.RunID)
 		}
 	}
 	if state.Session != nil {
@@ -285,7 +293,10 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 		live := run != nil && (request.Open() || request.SettledNumber > run.ResumeAfter)
 		named := key.RunID == needs.RunID &&
 			(slices.Contains(needs.RequestIDs, key.RequestID) || needs.SuspensionID != "" && needs.SuspensionID == request.SuspensionID)
-		if live || named || slices.Contains(needs.SessionRequestIDs, key.RequestID) {
+		inSession := slices.Contains(needs.SessionRequestIDs, key.RequestID) && request.SessionID == state.SessionID &&
+			(request.Open() && request.Kind == needs.SessionRequestKind || state.Session != nil && key.RunID == state.Session.ActiveRunID ||
+				newest[key.RequestID] == request)
+		if live || named || inSession {
 			less.Requests[key] = request
 		}
 	}

@@ -27,9 +27,11 @@ type Needs struct {
 	RequestIDs []string
 	// SuspensionID loads that suspension's requests of the run RunID, even if settled.
 	SuspensionID string
-	// SessionRequestIDs loads these requests of every run in the session, even if settled; with
-	// Clarifications, also those runs.
-	SessionRequestIDs []string
+	// SessionRequestIDs loads, of the session's requests with each of these ids, the one of the active run, and of
+	// SessionRequestKind the open ones and the newest, even if settled. With Clarifications it also loads the run of
+	// the newest.
+	SessionRequestIDs  []string
+	SessionRequestKind model.RequestKind
 	// UnfinishedRuns loads the oldest DrainChunk+1 non-terminal runs of the session, up to DrainBytes,
 	// and one more run, which is in State.LeftOut.
 	UnfinishedRuns bool

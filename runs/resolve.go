@@ -60,8 +60,10 @@ func (r *resolution) needs() Needs {
 		Record:       recordKey(r.operation, "", r.key),
 	}
 	if r.runID == "" {
-		needs.SessionRequestIDs = ids
-		needs.Clarifications = len(r.answers) > 0
+		needs.SessionRequestIDs, needs.SessionRequestKind = ids, model.KindApproval
+		if len(r.answers) > 0 {
+			needs.SessionRequestKind, needs.Clarifications = model.KindQuestion, true
+		}
 	}
 	return needs
 }

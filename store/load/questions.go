@@ -166,9 +166,9 @@ func pairs(id func(*runs.Needs) string) Key {
 }
 
 func sessionRequests(needed func(*runs.Needs) bool) Key {
-	return Key{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+	return Key{Parts: 3, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
 		for _, id := range n.SessionRequestIDs {
-			addIf(needed(n), add, tuple{s, id})
+			addIf(needed(n), add, tuple{s, id, string(n.SessionRequestKind)})
 		}
 	}}
 }

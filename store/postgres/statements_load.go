@@ -22,6 +22,11 @@ var unfinishedRuns = `
 	ORDER BY n.first_event_id OFFSET 0
 `
 
+// newestNamed is a session's newest request with an id and of a kind.
+const newestNamed = `(SELECT * FROM requests AS one
+	WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind
+	ORDER BY one.created_at_ms DESC, one.run_id DESC LIMIT 1)`
+
 // loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
 // through a subquery that the planner cannot flatten (LIMIT 1 or OFFSET 0), so that it looks up
 // one key after the other. As a plain join, planned while the table is empty, it would walk a
@@ -85,23 +90,27 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.run_id = k.run_id AND one.suspension_id = k.suspension_id OFFSET 0
 ) AS q`,
 
+	// Ids may recur in each run of a session. Of the settled requests, only keys and times are compared.
 	"session requests": `
 SELECT q.*
-FROM unnest($1::text[], $2::text[]) AS k (session_id, request_id)
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, request_id, kind)
 CROSS JOIN LATERAL (
-	SELECT * FROM requests AS one
-	WHERE one.session_id = k.session_id AND one.request_id = k.request_id OFFSET 0
+	(SELECT * FROM requests AS one
+	WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind AND one.outcome IS NULL OFFSET 0)
+	UNION ALL
+	(SELECT * FROM requests AS one
+	WHERE one.session_id = k.session_id AND one.request_id = k.request_id
+		AND one.run_id = (SELECT s.active_run_id FROM sessions AS s WHERE s.session_id = k.session_id) LIMIT 1)
+	UNION ALL
+	` + newestNamed + `
 ) AS q`,
 
 	"runs of session requests": `
 SELECT r.*
 FROM (
 	SELECT DISTINCT q.session_id, q.run_id
-	FROM unnest($1::text[], $2::text[]) AS u (session_id, request_id)
-	CROSS JOIN LATERAL (
-		SELECT one.session_id, one.run_id FROM requests AS one
-		WHERE one.session_id = u.session_id AND one.request_id = u.request_id OFFSET 0
-	) AS q
+	FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, request_id, kind)
+	CROSS JOIN LATERAL ` + newestNamed + ` AS q
 ) AS k
 {run r of k}`,
 

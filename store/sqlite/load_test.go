@@ -101,7 +101,7 @@ func TestLoadBringsWhatIsAskedFor(t *testing.T) {
 	require.Equal(t, []string{"c-1", "c-2", "queued"}, runIDs)
 	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2"}, requestIDs)
 
-	named := runs.Needs{SessionRequestIDs: []string{"q-c-over", "q-none"}}
+	named := runs.Needs{SessionRequestIDs: []string{"q-c-over", "q-none"}, SessionRequestKind: model.KindQuestion}
 	runIDs, requestIDs, _, _ = loaded(t, store, door.Load{SessionID: "parent", Needs: []runs.Needs{named}})
 	require.Equal(t, []string{"queued"}, runIDs)
 	require.Equal(t, []string{"c-over q-c-over"}, requestIDs)
@@ -131,6 +131,43 @@ func TestLoadBringsWhatIsAskedFor(t *testing.T) {
 	})
 	require.Empty(t, effectIDs, "another session's")
 	require.Empty(t, messageIDs, "another session's")
+}
+
+// Workers may give the requests of all runs of a session the same id. A decision about the id loads few of them.
+func TestSettledRequestsWithTheSameIDAreNotLoaded(t *testing.T) {
+	t.Parallel()
+	store := openInMemory(t, Options{})
+	w := runs.Writes{NewSessions: []*model.Session{{SessionID: "s", AgentID: "a", ActiveRunID: "active", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1}}}
+	add := func(runID string, kind model.RequestKind, createdAtMs int64, open bool) {
+		run := &model.Run{
+			RunID: runID, SessionID: "s", AgentID: "a", Kind: api.KindCall, Status: api.StatusWaitingForApproval, RaisedCount: 1,
+			SubmittedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1,
+		}
+		request := &model.Request{
+			SessionID: "s", RunID: runID, RequestID: "same", Handle: runID, SuspensionID: "p", Number: 1, Kind: kind, Body: api.JSON(`{}`), CreatedAtMs: createdAtMs,
+		}
+		if !open {
+			run.Status, run.FinishedAtMs, run.SettledCount, run.ResumeAfter = api.StatusCancelled, 1, 1, 1
+			request.Outcome, request.SettledNumber, request.Resolution, request.SettledAtMs = api.OutcomeCancelled, 1, api.JSON(`{}`), 1
+		}
+		w.NewRuns, w.NewRequests = append(w.NewRuns, run), append(w.NewRequests, request)
+	}
+	for n := range 100 {
+		add(fmt.Sprintf("approval-%02d", n), model.KindApproval, 10+int64(n)/2, false)
+		add(fmt.Sprintf("question-%02d", n), model.KindQuestion, 10-int64(n)/2, false)
+	}
+	add("call", model.KindApproval, 1, true)
+	add("active", model.KindApproval, 1, false)
+	require.NoError(t, commit(t.Context(), store, w))
+
+	needs := runs.Needs{SessionRequestIDs: []string{"same"}, SessionRequestKind: model.KindApproval}
+	runIDs, requestIDs, _, _ := loaded(t, store, door.Load{SessionID: "s", Needs: []runs.Needs{needs}})
+	require.Equal(t, []string{"active same", "approval-99 same", "call same"}, requestIDs)
+	require.Equal(t, []string{"active"}, runIDs)
+	needs.SessionRequestKind, needs.Clarifications = model.KindQuestion, true
+	runIDs, requestIDs, _, _ = loaded(t, store, door.Load{SessionID: "s", Needs: []runs.Needs{needs}})
+	require.Equal(t, []string{"active same", "question-01 same"}, requestIDs)
+	require.Equal(t, []string{"active", "question-01"}, runIDs)
 }
 
 func TestMailboxIsReadFromItsOldEnd(t *testing.T) {

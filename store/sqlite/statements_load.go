@@ -28,6 +28,12 @@ WITH measured AS (
 	WHERE n.place <= 2 OR n.bytes - n.size <= n.budget
 )`
 
+// newestNamed is the run of a session's newest request with an id and of a kind.
+const newestNamed = `(
+	SELECT n.run_id FROM requests AS n
+	WHERE n.session_id = k.value ->> 0 AND n.request_id = k.value ->> 1 AND n.kind = k.value ->> 2
+	ORDER BY n.created_at_ms DESC, n.run_id DESC LIMIT 1)`
+
 // loadStatements are the statements of load.Questions. Their arguments are JSON arrays of keys,
 // each an array of its parts. CROSS JOIN makes SQLite go from the keys to the rows.
 //
@@ -89,16 +95,22 @@ FROM json_each($1) AS k
 CROSS JOIN requests AS q
 	ON q.session_id = k.value ->> 0 AND q.run_id = k.value ->> 1 AND q.suspension_id = k.value ->> 2`,
 
+	// Ids may recur in each run of a session. Of the settled requests, only keys and times are compared.
 	"session requests": `
 SELECT q.*
 FROM json_each($1) AS k
-CROSS JOIN requests AS q ON q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1`,
+CROSS JOIN requests AS q INDEXED BY requests_open
+	ON q.kind = k.value ->> 2 AND q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1 AND q.outcome IS NULL
+UNION ALL
+SELECT q.*
+FROM json_each($1) AS k
+CROSS JOIN requests AS q ON q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1 AND q.run_id IN (
+	(SELECT s.active_run_id FROM sessions AS s WHERE s.session_id = k.value ->> 0), ` + newestNamed + `)`,
 
 	"runs of session requests": `
 SELECT r.*
 FROM json_each($1) AS k
-CROSS JOIN requests AS q ON q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1
-CROSS JOIN runs AS r ON r.run_id = q.run_id`,
+CROSS JOIN runs AS r ON r.run_id = ` + newestNamed,
 
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": unfinishedRuns + `
