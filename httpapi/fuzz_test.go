@@ -96,7 +96,7 @@ func (s *target) made(t *testing.T, members string) (session, run, fence string)
 
 func FuzzBodies(f *testing.F) {
 	posts := []string{}
-	for _, o := range operations {
+	for _, o := range operations(f) {
 		if o.method == http.MethodPost {
 			f.Add(len(posts), o.body)
 			posts = append(posts, o.path)
@@ -156,7 +156,7 @@ func FuzzQueries(f *testing.F) {
 	}
 	service := newTarget(f)
 	gets := []string{}
-	for _, o := range operations {
+	for _, o := range operations(f) {
 		if o.method == http.MethodGet {
 			path, _, _ := strings.Cut(o.path, "?")
 			gets = append(gets, path)
@@ -175,9 +175,9 @@ func FuzzIDs(f *testing.F) {
 			f.Add(which*11, id)
 		}
 	}
-	service := newTarget(f)
+	service, all := newTarget(f), operations(f)
 	f.Fuzz(func(t *testing.T, which int, id string) {
-		o := operations[uint(which)%uint(len(operations))]
+		o := all[uint(which)%uint(len(all))]
 		path, query, _ := strings.Cut(o.path, "?")
 		path = strings.ReplaceAll(path, "nobody", id)
 		header := http.Header{"Content-Type": {"application/json"}}

@@ -72,11 +72,11 @@ func (*fakePusher) Address(body *api.PushBody, faults *refusal.Faults) string {
 	return body.Endpoint
 }
 
-// newNotify returns the service for the routes of addresses, with the channels "ops" and "push".
+// newNotify returns the service for the routes of addresses, with the channels "mail" and "push".
 func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *notify.Service {
 	return notify.New(notify.Options{
 		Store: store, Reader: reader, Channels: map[string]notify.Channel{
-			"ops": channel, api.PushChannel: &fakePusher{fakeChannel{sent: map[string]*notify.Message{}}},
+			"mail": channel, api.PushChannel: &fakePusher{fakeChannel{sent: map[string]*notify.Message{}}},
 		},
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return nil, nil },
@@ -88,31 +88,31 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 func testNotifications(t *testing.T, a *rig) {
 	browsers(t, a)
 	address := a.name("ada")
-	added := a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
+	added := a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"`+address+`"}`).want(http.StatusCreated)
 	require.Nil(t, added.at("verified_at_ms"))
-	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).refused(api.CodeTooManyCodes)
-	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"x"}`).refused(api.CodeChannelUnknown)
+	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"`+address+`"}`).refused(api.CodeTooManyCodes)
+	a.post(t, "/v1/me/addresses", `{"channel":"pager","address":"x"}`).refused(api.CodeChannelUnknown)
 	a.post(t, "/v1/me/addresses", `{"channel":"push","address":"https://push.example/1"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
-	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
-	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("unreachable")+`"}`).refused(api.CodeChannelUnavailable)
+	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
+	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"`+a.name("unreachable")+`"}`).refused(api.CodeChannelUnavailable)
 	id := added.textAt("address_id")
 	verify := "/v1/me/addresses/" + id + "/verify"
 	a.post(t, verify, `{"code":"wrong"}`).refused(api.CodeAddressCodeWrong)
 	code := regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(a.channel.last(address).Text)[1]
 	require.NotNil(t, a.post(t, verify, `{"code":"`+code+`"}`).want(http.StatusOK).at("verified_at_ms"))
 	a.post(t, verify, `{"code":"again"}`).want(http.StatusOK)
-	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
+	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"`+address+`"}`).want(http.StatusCreated)
 	require.Contains(t, a.get(t, "/v1/me/addresses").want(http.StatusOK).text, address)
 	for n := len(a.get(t, "/v1/me/addresses").want(http.StatusOK).list("data")); n < api.MaxAddresses; n++ {
-		a.post(t, "/v1/me/addresses", fmt.Sprintf(`{"channel":"ops","address":%q}`, a.name("more"))).want(http.StatusCreated)
+		a.post(t, "/v1/me/addresses", fmt.Sprintf(`{"channel":"mail","address":%q}`, a.name("more"))).want(http.StatusCreated)
 	}
-	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("more")+`"}`).refused(api.CodeTooManyAddresses)
+	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"`+a.name("more")+`"}`).refused(api.CodeTooManyAddresses)
 	a.post(t, pushPath, subscription("https://push.example/"+a.name("more"))).refused(api.CodeTooManyAddresses)
-	require.Equal(t, "ops", a.get(t, "/v1/channels").want(http.StatusOK).at("data", 0, "name"), "by name")
-	require.Equal(t, true, a.post(t, "/v1/channels/ops/test", `{"address":"x"}`).want(http.StatusOK).at("delivered"))
-	require.Equal(t, "the receiver cannot be reached", a.post(t, "/v1/channels/ops/test", `{"address":"unreachable"}`).want(http.StatusOK).at("error"))
-	a.post(t, "/v1/channels/ops/test", `{"address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest)
-	a.post(t, "/v1/channels/mail/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
+	require.Equal(t, "mail", a.get(t, "/v1/channels").want(http.StatusOK).at("data", 0, "name"), "by name")
+	require.Equal(t, true, a.post(t, "/v1/channels/mail/test", `{"address":"x"}`).want(http.StatusOK).at("delivered"))
+	require.Equal(t, "the receiver cannot be reached", a.post(t, "/v1/channels/mail/test", `{"address":"unreachable"}`).want(http.StatusOK).at("error"))
+	a.post(t, "/v1/channels/mail/test", `{"address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest)
+	a.post(t, "/v1/channels/pager/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
 	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").want(http.StatusNoContent)
 	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
 
@@ -120,10 +120,10 @@ func testNotifications(t *testing.T, a *rig) {
 	without := serve(t, a.store, a.contract, func(o *httpapi.Options) { o.Notify = nil })
 	require.Empty(t, without.get(t, "/v1/me/addresses").want(http.StatusOK).list("data"))
 	require.Empty(t, without.get(t, "/v1/channels").want(http.StatusOK).list("data"))
-	without.post(t, "/v1/me/addresses", `{"channel":"ops","address":"x"}`).refused(api.CodeChannelUnknown)
+	without.post(t, "/v1/me/addresses", `{"channel":"mail","address":"x"}`).refused(api.CodeChannelUnknown)
 	without.post(t, verify, `{"code":"1"}`).refused(api.CodeAddressNotFound)
 	without.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
-	without.post(t, "/v1/channels/ops/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
+	without.post(t, "/v1/channels/mail/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
 	require.Nil(t, without.get(t, pushPath).want(http.StatusOK).at("public_key"))
 	without.post(t, pushPath, subscription("https://push.example/1")).refused(api.CodeChannelUnknown)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
@@ -40,13 +41,16 @@ func testOperations(t *testing.T, a *rig) {
 func TestRoutesAreTheDocumentsPaths(t *testing.T) {
 	t.Parallel()
 	var routes, documented []string
+	public := map[string]bool{}
 	for _, route := range httpapi.New(httpapi.Options{}).Faces()[0].Routes {
 		routes = append(routes, route.Methods[0]+" "+route.Path)
+		public[route.Methods[0]+" "+route.Path] = route.Action == auth.Public
 	}
 	names := map[string]bool{}
 	for path, item := range loadDocument(t).Paths.Map() {
 		for method, operation := range item.Operations() {
 			documented = append(documented, method+" "+path)
+			require.Equal(t, public[method+" "+path], operation.Extensions["x-roles"] == nil, "%s %s has x-roles unless it is public", method, path)
 			require.NotEmpty(t, operation.OperationID)
 			require.False(t, names[operation.OperationID], "operationId %s is used twice", operation.OperationID)
 			names[operation.OperationID] = true

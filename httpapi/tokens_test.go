@@ -172,7 +172,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 
 	t.Run("no credential, on every operation", func(t *testing.T) {
 		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "POST", path: "/v1/logout"}, {method: "GET", path: "/v1/stream"}}
-		for _, o := range append(others, operations...) {
+		for _, o := range append(others, operations(t)...) {
 			got := a.do(t, o.method, o.path, o.body).refused(api.CodeUnauthenticated)
 			require.Equal(t, `Bearer realm="holdpoint"`, got.header.Get("WWW-Authenticate"))
 			got = a.do(t, o.method, o.path, o.body, bearer(unknown)).refused(api.CodeInvalidToken)
