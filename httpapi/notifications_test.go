@@ -116,11 +116,21 @@ func testNotifications(t *testing.T, a *rig) {
 	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").want(http.StatusNoContent)
 	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
 
+	// Presence has no other person and no end of its own.
+	const presence = "/v1/me/presence"
+	for _, visible := range []string{"true", "false"} {
+		a.do(t, http.MethodPut, presence, `{"visible":`+visible+`}`).want(http.StatusNoContent)
+	}
+	for _, wrong := range []string{`{}`, `{"visible":true,"principal":"user:ben"}`, `{"visible":true,"until_ms":9000000000000}`, `{"visible":"yes"}`} {
+		a.do(t, http.MethodPut, presence, wrong).refused(api.CodeInvalidRequest)
+	}
+
 	// A program that embeds the API may leave notifications out.
 	without := serve(t, a.store, a.contract, func(o *httpapi.Options) { o.Notify = nil })
 	require.Empty(t, without.get(t, "/v1/me/addresses").want(http.StatusOK).list("data"))
 	require.Empty(t, without.get(t, "/v1/channels").want(http.StatusOK).list("data"))
 	without.post(t, "/v1/me/addresses", `{"channel":"mail","address":"x"}`).refused(api.CodeChannelUnknown)
+	without.do(t, http.MethodPut, presence, `{"visible":true}`).want(http.StatusNoContent)
 	without.post(t, verify, `{"code":"1"}`).refused(api.CodeAddressNotFound)
 	without.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
 	without.post(t, "/v1/channels/mail/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -52,6 +53,13 @@ func TestTheDefaultMessageWaitsAtTheInbox(t *testing.T) {
 		require.Empty(t, s.board.of("ada"))
 		s.sends(t, ben)
 		require.Len(t, s.board.of("ben"), 1, "the message to another person")
+		soonMs := int64(40_000)
+		made, err := s.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "soon", AgentID: "coder", Input: 1, Suspend: &api.Suspension{
+			Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "a", ToolName: "deploy", Input: api.JSON(`1`), ExpiresAfterMs: &soonMs}},
+		}})
+		require.NoError(t, err)
+		s.about(t, made.RunID)
+		require.LessOrEqual(t, s.putOff(t, s.message(t, "user:ada", 0)), int64(20_000), "a person who leaves before the deadline is told in time")
 		s.later.Add(api.PresenceMs - 25_000)
 		require.LessOrEqual(t, s.putOff(t, ada), int64(25_000), "no longer than they are there")
 		looks("user:ada", true)
