@@ -5,5 +5,6 @@ const PresenceMs = 90_000
 
 // PresenceBody says whether the caller is looking at their inbox.
 type PresenceBody struct {
-	Visible bool `json:"visible" body:"required"`
+	_       struct{} `body:"closed"`
+	Visible bool     `json:"visible" body:"required"`
 }
