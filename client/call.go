@@ -139,8 +139,8 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 	if r.status < 200 || r.status > 299 {
 		return r, problem(response, buffer.Bytes())
 	}
-	if call.method == http.MethodDelete && r.status != http.StatusNoContent {
-		// A page of an intermediary does not say that a rule or a token was revoked.
+	if call.out == nil && call.method != http.MethodGet && r.status != http.StatusNoContent {
+		// A page of an intermediary does not say that a rule or a token was revoked, or that anything was recorded.
 		return r, fmt.Errorf("%w: %s: the reply has the status %d, so the outcome is not known", ErrUnavailable, call, r.status)
 	}
 	if call.out == nil {

@@ -135,8 +135,8 @@ const cases = {
     same(error.message?.startsWith("a frame has more than"), true);
   },
 
-  async "only the service says that something was deleted"() {
-    for (const call of [(client) => client.revokeRule("r"), (client) => client.revokeToken("t")]) {
+  async "only the service says that something was deleted or recorded"() {
+    for (const call of [(client) => client.revokeRule("r"), (client) => client.revokeToken("t"), (client) => client.setPresence(true)]) {
       for (const answer of [{}, page, [202, {}], [301, ""]]) {
         const error = await call(new Service({ "": [answer] }).client).then(() => "deleted", (error) => error);
         same([answer, error instanceof HoldpointError], [answer, true]);

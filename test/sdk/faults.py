@@ -166,8 +166,8 @@ async def a_grant_is_not_redeemed_by_a_reply_without_members():
 
 
 @case
-async def only_the_service_says_that_something_was_deleted():
-    for call in (lambda client: client.revoke_rule("r"), lambda client: client.revoke_token("t")):
+async def only_the_service_says_that_something_was_deleted_or_recorded():
+    for call in (lambda client: client.revoke_rule("r"), lambda client: client.revoke_token("t"), lambda client: client.set_presence(True)):
         for answer in ({}, "<html>We are back soon</html>", (202, {}), (301, "")):
             async with Service(**{"": [answer]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
                 try:

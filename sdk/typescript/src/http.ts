@@ -147,8 +147,8 @@ export class Transport {
       const response = await this.open(call, attempt.signal, "application/json");
       const text = await textOf(response);
       if (!response.ok) throw problem(response, text);
-      if (call.method === "DELETE" && response.status !== 204) {
-        // It does not say that a rule or a token was revoked.
+      if ((call.method === "DELETE" || (call.method === "PUT" && !call.needs)) && response.status !== 204) {
+        // It does not say that a rule or a token was revoked, or that anything was recorded.
         throw new UnavailableError(`${call.method} ${call.path}: the reply has the status ${response.status}, so the outcome is not known`);
       }
       return {

@@ -179,8 +179,8 @@ class Transport:
             raise UnavailableError(f"{method} {path}: no reply in time") from failure
         if not 200 <= response.status < 300:
             raise problem(response, text)
-        if method == "DELETE" and response.status != 204:
-            # It does not say that a rule or a token was revoked.
+        if (method == "DELETE" or method == "PUT" and not needs) and response.status != 204:
+            # It does not say that a rule or a token was revoked, or that anything was recorded.
             raise UnavailableError(f"{method} {path}: the reply has the status {response.status}, so the outcome is not known")
         return Reply(
             value=None if response.status == 204 and not needs and not listed else _document(f"{method} {path}", text, needs, listed),
