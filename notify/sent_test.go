@@ -27,15 +27,20 @@ type replicas struct {
 	open  *model.Request
 	// later is how far the database's clock is ahead, in milliseconds.
 	later atomic.Int64
+	// stands is the time at which that clock stands still; 0 if it runs.
+	stands atomic.Int64
 }
 
 // laterReader is a reader whose clock is ahead.
 type laterReader struct {
 	notify.Reader
-	later *atomic.Int64
+	later, stands *atomic.Int64
 }
 
 func (r laterReader) NowMs(ctx context.Context) (int64, error) {
+	if standsMs := r.stands.Load(); standsMs != 0 {
+		return standsMs + r.later.Load(), nil
+	}
 	nowMs, err := r.Reader.NowMs(ctx)
 	return nowMs + r.later.Load(), err
 }
@@ -74,7 +79,7 @@ func (s *replicas) sender(t *testing.T, stored notify.Store, channel notify.Chan
 	reader, is := s.Store.(notify.Reader)
 	require.True(t, is)
 	return notify.New(notify.Options{
-		Store: stored, Reader: laterReader{reader, &s.later}, Channels: map[string]notify.Channel{"board": channel}, ExternalURL: "https://holdpoint.example",
+		Store: stored, Reader: laterReader{reader, &s.later, &s.stands}, Channels: map[string]notify.Channel{"board": channel}, ExternalURL: "https://holdpoint.example",
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) {
 			return []string{"user:ada", "user:ben"}, nil

@@ -283,9 +283,9 @@ func (e *escalationText) Scan(value any) error {
 	return nil
 }
 
-// directoryParam stands in the params of an allow for its directory. No caller's param has this name, and
-// no input such a member. A program from before rules had directories would ignore an unknown member
-// and allow the calls of all directories; by a param that no call has, it allows none.
+// directoryParam stands in the params of an allow for its directory. No caller can give a rule a param of this
+// name. A program from before rules had directories would ignore an unknown member and allow the calls of
+// all directories. It takes this one for a param that the tool's input lacks, and asks a person.
 const directoryParam = "\x01directory"
 
 // textOfMatch returns the canonical JSON of a match. Empty if there is none, which the schema

@@ -97,19 +97,19 @@ var inPlaceOfInput = map[string]bool{"command": true, "commandActions": true, "p
 // approvalDetails returns the ids, the input, the reason, and the additional metadata. When several
 // have the same name, the first counts.
 func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest) api.JSON {
-	var beside kit.Object
+	var further kit.Object
 	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
-		beside = kit.Object{kit.MemberOf("reason", text)}
+		further = kit.Object{kit.MemberOf("reason", text)}
 	}
 	if approval.Directory != "" {
-		beside = append(beside, kit.MemberOf("cwd", approval.Directory))
+		further = append(further, kit.MemberOf("cwd", approval.Directory))
 	}
 	for name, value := range kit.Members(kit.Get(approval.Metadata, "details")) {
 		if !inPlaceOfInput[name] {
-			beside = append(beside, kit.MemberOf(name, value))
+			further = append(further, kit.MemberOf(name, value))
 		}
 	}
-	return kit.Join(at.details(), shown, beside).JSON()
+	return kit.Join(at.details(), shown, further).JSON()
 }
 
 // approvalSummary returns a one-line summary of the request.
