@@ -49,11 +49,10 @@ type program struct {
 	Effects     operate.Effects     `cmd:"" help:"Inspect and retry follow-up deliveries to sessions, webhooks and people."`
 	Intake      database.Intake     `cmd:"" help:"Inspect runs of other programs' transactions that could not be created."`
 	Webhooks    operate.Webhooks    `cmd:"" help:"Manage webhooks, which post events to other systems."`
-	Addresses   operate.Addresses   `cmd:"" help:"Manage the addresses at which you are notified."`
-	QuietHours  operate.QuietHours  `cmd:"" help:"Say at which times of the day you get no messages."`
 	Channels    operate.Channels    `cmd:"" help:"List and test notification channels."`
 	Contexts    contexts.Contexts   `cmd:"" help:"Manage named services with their tokens."`
 	Secrets     database.Secrets    `cmd:"" help:"Manage the encryption keys of sensitive values."`
+	Me          operate.Me          `cmd:"" help:"Manage where and when you are notified."`
 	WhoAmI      operate.WhoAmI      `cmd:"" name:"whoami" help:"Show your identity and permissions."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Manage API tokens."`
 	Audit       audit.Audit         `cmd:"" help:"Export and verify the audit log."`

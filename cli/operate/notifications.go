@@ -11,8 +11,13 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Addresses is holdpoint addresses.
-type Addresses struct {
+// Me is holdpoint me.
+type Me struct {
+	Addresses  addresses  `cmd:"" help:"Manage the addresses at which you are notified."`
+	QuietHours quietHours `cmd:"" help:"Say at which times of the day you get no messages."`
+}
+
+type addresses struct {
 	List   list[api.Address, addressFilter] `cmd:"" help:"List your addresses."`
 	Add    show[api.Address, addressAdd]    `cmd:"" help:"Add an address: a code is sent to it."`
 	Verify show[api.Address, addressVerify] `cmd:"" help:"Verify an address by its code."`

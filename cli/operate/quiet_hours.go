@@ -9,8 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// QuietHours is holdpoint quiet-hours.
-type QuietHours struct {
+type quietHours struct {
 	Show  show[api.QuietHoursView, quietHoursRef]   `cmd:"" help:"Show your quiet hours."`
 	Set   show[api.QuietHoursView, quietHoursSet]   `cmd:"" help:"Set the times of the day at which you get no messages."`
 	Clear show[api.QuietHoursView, quietHoursClear] `cmd:"" help:"End your quiet hours."`
