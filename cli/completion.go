@@ -144,10 +144,7 @@ func fishCompletion(to io.Writer, all []completed) {
 	for _, one := range all {
 		condition := "__fish_use_subcommand"
 		if len(one.path) > 0 {
-			condition = "__fish_seen_subcommand_from " + one.path[0]
-		}
-		if len(one.path) > 1 {
-			condition += "; and __fish_seen_subcommand_from " + one.path[1]
+			condition = "__fish_seen_subcommand_from " + strings.Join(one.path, "; and __fish_seen_subcommand_from ")
 		}
 		for _, command := range one.commands {
 			fmt.Fprintf(to, "complete -c holdpoint -n %s -a %s -d %s\n", fishQuoted(condition), command.Name, fishQuoted(command.Help))

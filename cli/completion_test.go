@@ -25,10 +25,12 @@ func TestCompletionInFish(t *testing.T) {
 	fish := rig.Need(t, "fish")
 	file := completionFor(t, "fish")
 	for line, want := range map[string]string{
-		"holdpoint approv":                "approvals\tList and decide pending approvals.\n",
-		"holdpoint approvals allow-":      "allow-all\tAllow all pending approvals.\n",
-		"holdpoint exec --time":           "--timeout\tTime limit for a decision (default: none).\n",
-		"holdpoint approvals allow --edi": "--edit\tEdit the input in $VISUAL or $EDITOR, and review the changes before allowing it.\n",
+		"holdpoint approv":                 "approvals\tList and decide pending approvals.\n",
+		"holdpoint approvals allow-":       "allow-all\tAllow all pending approvals.\n",
+		"holdpoint exec --time":            "--timeout\tTime limit for a decision (default: none).\n",
+		"holdpoint me addresses add --fo":  "--for\tAdd it for this person, such as user:ada, who verifies it. Needs the role admin.\n",
+		"holdpoint me addresses list --fo": "",
+		"holdpoint approvals allow --edi":  "--edit\tEdit the input in $VISUAL or $EDITOR, and review the changes before allowing it.\n",
 	} {
 		command := exec.CommandContext(t.Context(), fish, "--no-config", "-c", `source $argv[1]; complete -C $argv[2]`, file, line)
 		command.Env = append(os.Environ(), "HOME="+t.TempDir())
