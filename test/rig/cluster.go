@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -196,17 +195,3 @@ func (c *Cluster) Log() string {
 }
 
 func (c *Cluster) logPath() string { return filepath.Join(c.directory, "log") }
-
-// fixedPort returns a free port that no outgoing connection is given while the server
-// is down: one below those that systems hand out by themselves.
-func fixedPort() (int, error) {
-	for range 100 {
-		port := 20000 + rand.IntN(12000)
-		var config net.ListenConfig
-		listener, err := config.Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return port, listener.Close()
-		}
-	}
-	return 0, errors.New("no free port between 20000 and 32000")
-}

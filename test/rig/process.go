@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -71,9 +73,11 @@ func Spawn(tb testing.TB, options Options) *Process {
 	if options.Program == "" {
 		options.Program = Program(tb)
 	}
+	port, err := fixedPort()
+	require.NoError(tb, err)
 	directory := tb.TempDir()
 	p := &Process{
-		tb: tb, options: options, listen: "127.0.0.1:0",
+		tb: tb, options: options, listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		listenFile: filepath.Join(directory, "url"), logFile: filepath.Join(directory, "log"),
 	}
 	require.NoError(tb, p.Restart())
