@@ -48,9 +48,10 @@ func (c *Client) ClearQuietHours(ctx context.Context) error {
 	return c.remove(ctx, at("/v1/me/quiet-hours"), always)
 }
 
-// SetPresence says whether the caller is looking at their inbox. True counts for [api.PresenceMs]. Errors: [ErrForbidden].
-func (c *Client) SetPresence(ctx context.Context, visible bool) error {
-	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/me/presence"), body: api.PresenceBody{Visible: visible}, repeat: always})
+// SetPresence says whether the caller is looking at their inbox, and at which request. It counts for [api.PresenceMs].
+// Errors: [ErrForbidden]; [ErrNotFound] for the request.
+func (c *Client) SetPresence(ctx context.Context, body api.PresenceBody) error {
+	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/me/presence"), body: body, repeat: always})
 	return err
 }
 

@@ -210,7 +210,9 @@ func (s *brokenStore) SetQuietHours(context.Context, string, *notify.QuietHours)
 
 func (s *brokenStore) Presence(context.Context, string) (int64, error) { return 0, s.err }
 
-func (s *brokenStore) SetPresence(context.Context, string, int64) error { return s.err }
+func (s *brokenStore) SetPresence(context.Context, *reads.Viewer, int64) error { return s.err }
+
+func (s *brokenStore) Viewers(context.Context, int64, int) ([]reads.Viewer, error) { return nil, s.err }
 
 func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]reads.DueEffect, error) {
 	return nil, s.err

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -159,4 +161,12 @@ const defaultIssuer = "holdpoint"
 // GrantIssuer returns the "iss" of grants for an external URL.
 func GrantIssuer(externalURL string) string {
 	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
+}
+
+// viewers returns what reads who has which requests open, or nil.
+func (o *Options) viewers() func(ctx context.Context, nowMs int64) ([]reads.Viewer, error) {
+	if o.Notify == nil {
+		return nil
+	}
+	return o.Notify.Viewers
 }

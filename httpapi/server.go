@@ -49,7 +49,7 @@ func New(options Options) *Server {
 			PollInterval: options.PollInterval, MaxWait: options.Limits.MaxWait, Reviewed: options.Reviewed,
 		},
 		streams: stream.NewHub(stream.Options{
-			Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: options.Logger,
+			Store: options.Store, Scope: scopeOf, Viewers: options.viewers(), Watches: options.Hub, Done: draining.Done(), Logger: options.Logger,
 			MaxStreams: options.Limits.MaxStreams, PollInterval: options.PollInterval, KeepAlive: options.KeepAlive,
 		}),
 		access: &wire.Access{

@@ -197,6 +197,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	t.Run("why something waits", func(t *testing.T) { testExplainPeople(t, a, keyring) })
 	t.Run("the rules about a pending approval", func(t *testing.T) { testExplainRulesWithin(t, a, keyring) })
 	t.Run("who looks at a request", func(t *testing.T) { testAcknowledgementPeople(t, a, keyring) })
+	t.Run("who has a request open", func(t *testing.T) { testViewing(t, a, keyring) })
 	t.Run("who asked does not allow", func(t *testing.T) { testRequesters(t, a, keyring) })
 	t.Run("a token of a person", func(t *testing.T) { testOnBehalfOf(t, a, keyring) })
 	t.Run("what an agent without bounds reaches", func(t *testing.T) { testOwn(t, a, keyring) })

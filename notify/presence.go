@@ -4,25 +4,42 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // presenceHoldMs bounds how long a message is held back before the service looks again whether its person has left
 // the inbox.
 const presenceHoldMs = 30_000
 
-// SetPresence records that a person is looking at their inbox, for api.PresenceMs, or that they have left it.
-func (s *Service) SetPresence(ctx context.Context, principal string, visible bool) error {
-	untilMs := int64(0)
-	if visible {
-		nowMs, err := s.options.Reader.NowMs(ctx)
+// SetPresence records that a person is looking at their inbox, for api.PresenceMs, and at which request, or that they
+// have left it. It refuses a request that the caller cannot read with request_not_found.
+func (s *Service) SetPresence(ctx context.Context, caller *auth.Identity, said *api.PresenceBody) error {
+	person := reads.Viewer{Principal: caller.Principal}
+	if !said.Visible {
+		return s.options.Store.SetPresence(ctx, &person, 0)
+	}
+	if said.Viewing != "" {
+		found, err := s.options.Reader.Within(reads.ScopeOf(caller)).DecisionByHandle(ctx, said.Viewing)
 		if err != nil {
 			return err
 		}
-		untilMs = nowMs + api.PresenceMs
+		if found.Request.Open() {
+			person.Handle, person.SessionID, person.AgentID = found.Request.Handle, found.Request.SessionID, found.AgentID
+		}
 	}
-	return s.options.Store.SetPresence(ctx, principal, untilMs)
+	nowMs, err := s.options.Reader.NowMs(ctx)
+	if err != nil {
+		return err
+	}
+	return s.options.Store.SetPresence(ctx, &person, nowMs+api.PresenceMs)
+}
+
+// Viewers returns the people who have a request open in their inbox, by principal, at most api.MaxViewers.
+func (s *Service) Viewers(ctx context.Context, nowMs int64) ([]reads.Viewer, error) {
+	return s.options.Store.Viewers(ctx, nowMs, api.MaxViewers)
 }
 
 // atInbox returns a *runs.PutOffError while the person is looking at their inbox, unless an escalation was configured

@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // about has the messages be about the request of another run.
@@ -42,7 +44,7 @@ func TestTheDefaultMessageWaitsAtTheInbox(t *testing.T) {
 		another := s.sender(t, stored, s.board)
 		looks := func(who string, visible bool) {
 			t.Helper()
-			require.NoError(t, another.SetPresence(t.Context(), who, visible))
+			require.NoError(t, another.SetPresence(t.Context(), &auth.Identity{Principal: who, Role: api.RoleOperator}, &api.PresenceBody{Visible: visible}))
 		}
 		untilMs, err := stored.Presence(t.Context(), "user:ada")
 		require.NoError(t, err)
@@ -121,8 +123,8 @@ func TestAPersonAtTheInboxIsNotTold(t *testing.T) {
 		for _, name := range []string{"ada", "ben"} {
 			s.verified(t, people[name], "ops", name, s.http)
 		}
-		refused(t, people["maker"].SetPresence(t.Context(), true), api.CodeForbidden)
-		require.NoError(t, people["ada"].SetPresence(t.Context(), true))
+		refused(t, people["maker"].SetPresence(t.Context(), api.PresenceBody{Visible: true}), api.CodeForbidden)
+		require.NoError(t, people["ada"].SetPresence(t.Context(), api.PresenceBody{Visible: true}))
 		runID := raise(t, people["maker"], "s", "a")
 		eventually(t, "ben is notified", func() bool { return len(s.http.about("/ben\n")) == 2 })
 		messages := func() []model.Effect {
@@ -142,11 +144,63 @@ func TestAPersonAtTheInboxIsNotTold(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, channels.Data[1].LastError, channels.Data[1].Name)
 
-		require.NoError(t, people["ben"].SetPresence(t.Context(), false))
-		require.NoError(t, people["ada"].SetPresence(t.Context(), false))
+		require.NoError(t, people["ben"].SetPresence(t.Context(), api.PresenceBody{}))
+		require.NoError(t, people["ada"].SetPresence(t.Context(), api.PresenceBody{}))
 		_, err = people["ada"].RetryEffect(t.Context(), "s", messages()[0].EffectID)
 		require.NoError(t, err)
 		eventually(t, "the message to ada", func() bool { return len(s.http.about("/ada\n")) == 2 })
 		s.healthy(t)
+	})
+}
+
+// Who has a request open is known to every replica, while they are there.
+func TestWhoHasARequestOpen(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := startReplicas(t, database)
+		s.stands.Store(time.Now().UnixMilli())
+		stored, is := s.Store.(notify.Store)
+		require.True(t, is)
+		another := s.sender(t, stored, s.board)
+		ada := &auth.Identity{Principal: "user:ada", Role: api.RoleOperator}
+		opens := func(who *auth.Identity, handle string) error {
+			return another.SetPresence(t.Context(), who, &api.PresenceBody{Visible: true, Viewing: handle})
+		}
+		viewers := func() []reads.Viewer {
+			t.Helper()
+			found, err := s.send.Viewers(t.Context(), s.stands.Load()+s.later.Load())
+			require.NoError(t, err)
+			return found
+		}
+		require.Empty(t, viewers())
+		require.NoError(t, opens(&auth.Identity{Principal: "user:ben", Role: api.RoleOperator}, s.open.Handle))
+		require.NoError(t, opens(ada, s.open.Handle))
+		there := []reads.Viewer{
+			{Principal: "user:ada", Handle: s.open.Handle, SessionID: "s", AgentID: "coder"},
+			{Principal: "user:ben", Handle: s.open.Handle, SessionID: "s", AgentID: "coder"},
+		}
+		require.Equal(t, there, viewers())
+		one, err := stored.Viewers(t.Context(), s.stands.Load(), 1)
+		require.NoError(t, err)
+		require.Equal(t, there[:1], one)
+
+		elsewhere := &auth.Identity{Principal: "user:ben", Role: api.RoleOperator, SessionPrefixes: []string{"other"}}
+		for _, handle := range []string{s.open.Handle, "guessed", "\x00"} {
+			require.Equal(t, api.CodeRequestNotFound, refusal.CodeOf(opens(elsewhere, handle)))
+		}
+		require.Equal(t, there, viewers(), "what is refused changes nothing")
+		require.NoError(t, opens(elsewhere, ""))
+		require.Equal(t, there[:1], viewers())
+
+		s.later.Add(api.PresenceMs)
+		require.Empty(t, viewers(), "it lapses")
+		require.NoError(t, opens(ada, s.open.Handle))
+		require.Equal(t, there[:1], viewers())
+		s.later.Add(-1)
+		require.Empty(t, viewers(), "a clock that was set back leaves nobody there")
+		s.later.Add(1)
+		s.settle(t)
+		require.NoError(t, opens(ada, s.open.Handle))
+		require.Empty(t, viewers(), "a settled request is nothing to look at")
 	})
 }

@@ -16,6 +16,8 @@ const (
 	NameGap      = "stream_gap"
 	// NameKeepAlive is for the inbox only. It carries the service's clock.
 	NameKeepAlive = "keepalive"
+	// NameViewing is for the inbox only. It says who has which requests open.
+	NameViewing = "viewing"
 )
 
 // GapAhead is the reason of a gap when the caller's cursor is ahead of the log.

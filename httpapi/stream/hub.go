@@ -66,6 +66,8 @@ type Options struct {
 	Watches *watch.Hub
 	// Scope returns the scope of an inbox follower. Nil means everything.
 	Scope func(context.Context) reads.Scope
+	// Viewers returns who has a request open in their inbox, by principal. Nil for nobody.
+	Viewers func(ctx context.Context, nowMs int64) ([]reads.Viewer, error)
 	// Done ends every stream when it is closed. Nil never does.
 	Done <-chan struct{}
 	// Logger receives failed reads. Nil discards them.
@@ -85,6 +87,7 @@ type Hub struct {
 	store        Store
 	watches      *watch.Hub
 	scope        func(context.Context) reads.Scope
+	viewers      func(ctx context.Context, nowMs int64) ([]reads.Viewer, error)
 	done         <-chan struct{}
 	logger       *slog.Logger
 	maxStreams   int
@@ -112,7 +115,7 @@ func NewHub(options Options) *Hub {
 	}
 	return &Hub{
 		polls: polls, ownStacks: make(chan struct{}, maxOwnStacks),
-		store: options.Store, watches: options.Watches, scope: scope, done: options.Done, logger: logger,
+		store: options.Store, watches: options.Watches, scope: scope, viewers: options.Viewers, done: options.Done, logger: logger,
 		maxStreams:   cmp.Or(options.MaxStreams, DefaultMaxStreams),
 		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
 		idle:         idleTimer{tick: cmp.Or(options.KeepAlive, DefaultKeepAlive) / (idleSlots - 2)},

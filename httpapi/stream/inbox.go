@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -52,6 +53,8 @@ type inbox struct {
 	unconfirmed bool
 
 	clock storeClock
+	// showsViewing counts the followers that show who has which requests open.
+	showsViewing atomic.Int64
 
 	mu sync.Mutex
 	// window holds the newest batches, numbered from 1.
@@ -60,6 +63,7 @@ type inbox struct {
 	gapAt int64
 	// requested is the snapshot that followers wait for, or nil.
 	requested *snapshotCall
+	viewing   viewing
 }
 
 // startInbox subscribes to notices before it returns.
@@ -186,6 +190,9 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 		if err := in.clock.refresh(ctx, in.hub.store); err != nil {
 			return err
 		}
+		if err := in.readViewing(ctx); err != nil {
+			return err
+		}
 		found, err = in.shown.check(ctx, in.hub.store)
 		return err
 	})
@@ -221,6 +228,7 @@ type inboxView struct {
 	// gap says why the batches after the follower's cursor are gone; empty when they are not.
 	gap     string
 	changed <-chan struct{}
+	viewing viewing
 }
 
 func (in *inbox) after(cursor int64) inboxView {
@@ -232,7 +240,7 @@ func (in *inbox) after(cursor int64) inboxView {
 	case cursor < in.window.base:
 		return inboxView{gap: GapSlow}
 	}
-	return inboxView{batches: in.window.after(cursor), head: in.window.head, changed: in.window.changed}
+	return inboxView{batches: in.window.after(cursor), head: in.window.head, changed: in.window.changed, viewing: in.viewing}
 }
 
 // requestSnapshot returns the next snapshot to be read.

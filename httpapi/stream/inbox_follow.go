@@ -86,10 +86,23 @@ func (s *InboxSubscription) Deliver(ctx context.Context, sink InboxSink) {
 	s.serve(ctx, &inboxSinkWriter{sink})
 }
 
-// Follow is Deliver with the frames of /v1. reader is the person who sees them, "" for none; summary
-// truncates the inputs of approvals.
-func (s *InboxSubscription) Follow(ctx context.Context, out Out, reader string, summary bool) {
-	s.serve(ctx, &inboxFrameWriter{frameWriter: frameWriter{out}, inbox: s.inbox, reader: reader, summary: summary})
+// InboxFrames says what the frames of /v1 have.
+type InboxFrames struct {
+	// Reader is the person who sees the requests, "" for none.
+	Reader string
+	// Summary truncates the inputs of approvals.
+	Summary bool
+	// Viewing adds who has which requests open, without this principal. Nil adds nothing.
+	Viewing *string
+}
+
+// Follow is Deliver with the frames of /v1.
+func (s *InboxSubscription) Follow(ctx context.Context, out Out, with InboxFrames) {
+	if with.Viewing != nil {
+		s.inbox.showsViewing.Add(1)
+		defer s.inbox.showsViewing.Add(-1)
+	}
+	s.serve(ctx, &inboxFrameWriter{frameWriter: frameWriter{out}, inbox: s.inbox, with: with})
 }
 
 func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
@@ -137,18 +150,21 @@ func (f *inboxFollower) pass(ctx context.Context) (changed <-chan struct{}, wrot
 		f.awaited = f.inbox.requestSnapshot()
 		return nil, true, false, f.gap(seen.gap)
 	}
-	if len(seen.batches) == 0 {
-		return seen.changed, false, false, nil
+	if len(seen.batches) > 0 {
+		f.cursor = seen.head
+		batches, err := f.batchesWithin(ctx, seen.batches)
+		if err != nil {
+			return nil, false, false, err
+		}
+		if len(batches) > 0 {
+			wrote = true
+			if err := f.batches(batches); err != nil {
+				return nil, true, false, err
+			}
+		}
 	}
-	f.cursor = seen.head
-	batches, err := f.batchesWithin(ctx, seen.batches)
-	if err != nil {
-		return nil, false, false, err
-	}
-	if len(batches) == 0 {
-		return seen.changed, false, false, nil
-	}
-	return seen.changed, true, false, f.batches(batches)
+	viewed, err := f.viewed(seen.viewing, &f.scope)
+	return seen.changed, wrote || viewed, false, err
 }
 
 // inboxRecipient is an Out or an InboxSink. All its errors except encoding errors are errStopped.
@@ -156,18 +172,23 @@ type inboxRecipient interface {
 	snapshot(snapshot *InboxSnapshot) error
 	gap(reason string) error
 	batches(batches []*batch) error
+	// viewed writes who has which requests open in a scope, if there is something new.
+	viewed(now viewing, scope *reads.Scope) (wrote bool, err error)
 	keepAlive() error
 }
 
 type inboxFrameWriter struct {
 	frameWriter
-	inbox   *inbox
-	reader  string
-	summary bool
+	inbox *inbox
+	with  InboxFrames
+	// viewing is the number of the last viewing, and viewingText the frame that the reader has of it.
+	viewing     int64
+	viewingText []byte
 }
 
 func (f *inboxFrameWriter) snapshot(snapshot *InboxSnapshot) error {
-	return f.writeFrame(snapshot.frameFor(f.reader, f.summary))
+	f.viewing, f.viewingText = 0, nil
+	return f.writeFrame(snapshot.frameFor(f.with.Reader, f.with.Summary))
 }
 
 func (f *inboxFrameWriter) keepAlive() error {
@@ -181,7 +202,7 @@ func (f *inboxFrameWriter) gap(reason string) error { return f.writeFrame(Append
 func (f *inboxFrameWriter) batches(batches []*batch) error {
 	for _, one := range batches {
 		frames := one.frames
-		if f.summary {
+		if f.with.Summary {
 			frames = one.summaries
 		}
 		text, err := frames()

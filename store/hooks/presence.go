@@ -3,11 +3,21 @@ package hooks
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
 const sqlPresence = `SELECT p.until_ms FROM presence AS p WHERE p.principal = $1`
+
+// sqlViewers takes $1 the current time, $2 the latest end that counts, and the limit $3.
+const sqlViewers = `
+SELECT p.principal, p.request_handle, p.session_id, p.agent_id
+FROM presence AS p
+WHERE p.request_handle <> '' AND p.until_ms > CAST($1 AS bigint) AND p.until_ms <= CAST($2 AS bigint)
+ORDER BY p.principal
+LIMIT CAST($3 AS bigint)`
 
 // Presence implements notify.Store.
 func (k *Endpoints) Presence(ctx context.Context, principal string) (int64, error) {
@@ -19,7 +29,14 @@ func (k *Endpoints) Presence(ctx context.Context, principal string) (int64, erro
 }
 
 // SetPresence implements notify.Store.
-func (k *Endpoints) SetPresence(ctx context.Context, principal string, untilMs int64) error {
-	_, err := k.write(ctx, nil, sqlSetPresence, principal, untilMs)
+func (k *Endpoints) SetPresence(ctx context.Context, person *reads.Viewer, untilMs int64) error {
+	_, err := k.write(ctx, nil, sqlSetPresence, person.Principal, untilMs, person.Handle, person.SessionID, person.AgentID)
 	return err
+}
+
+// Viewers implements notify.Store.
+func (k *Endpoints) Viewers(ctx context.Context, nowMs int64, maxViewers int) ([]reads.Viewer, error) {
+	// An end further away was written before the clock was set back.
+	targets := func(v *reads.Viewer) []any { return []any{&v.Principal, &v.Handle, &v.SessionID, &v.AgentID} }
+	return read.List(ctx, k.db, targets, sqlViewers, nowMs, nowMs+api.PresenceMs, max(maxViewers, 0))
 }

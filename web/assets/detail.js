@@ -19,6 +19,7 @@ import { marked, plain } from "./marks.js";
 import { Hints } from "./hints.js";
 import { ID } from "./ids.js";
 import { Looking } from "./looking.js";
+import { viewing } from "./presence.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
 import { askerOf, askingSession, outcomeOf } from "./row.js";
@@ -207,6 +208,8 @@ export function Detail({ one }) {
     place.cause = "page";
     return () => { one.form = ""; };
   }, []);
+  const isOpen = !one.resolution;
+  useLayoutEffect(() => isOpen ? viewing(one.handle) : undefined, [one.handle, isOpen]);
   useReading(one, box);
   useBarred(one);
   // Its buttons are about other calls than before.

@@ -17,6 +17,7 @@ export const inbox = {
   fresh: [], // handles that wait behind "n new"
   decided: [], // handles that were settled and cleared, newest first
   selected: new Set(),
+  viewing: new Map(), // who else has which request open: principals by handle
   connection: "connecting", // live, reconnecting, offline
   offlineSince: 0,
   sort: "",
@@ -241,7 +242,8 @@ const decisionsMade = () => { for (const listener of decisionListeners) listener
 
 function apply(name, data) {
   if (data.now_ms) inbox.skew = data.now_ms - Date.now();
-  if (name === "snapshot") { decisionsMade(); return snapshot(data); }
+  if (name === "snapshot") { inbox.viewing = new Map(); decisionsMade(); return snapshot(data); }
+  if (name === "viewing") { inbox.viewing = new Map(data.requests.map(one => [one.handle, one.viewing])); return changed(); }
   const event = data.event;
   if (!event) return;
   const context = { session_id: data.session_id, agent_id: data.agent_id, run_id: data.run_id };
@@ -356,7 +358,7 @@ async function readLists(there) {
 
 let offline;
 export function start() {
-  const shared = shareStream((on, signal) => void follow("/v1/stream?fields=summary", on, signal), {
+  const shared = shareStream((on, signal) => void follow("/v1/stream?fields=summary&viewing=true", on, signal), {
     frame(name, text) {
       clearTimeout(offline);
       offline = 0;

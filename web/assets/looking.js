@@ -1,11 +1,11 @@
-// Who is looking at an open request: shown to everyone, decides nothing.
+// Who is looking at an open request, or has it open: shown to everyone, decides nothing.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { call, path } from "./api.js";
 import { canDecide } from "./approval.js";
 import { act } from "./guard.js";
-import { acknowledged, changed, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js";
-import { marked } from "./marks.js";
+import { acknowledged, changed, inbox, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js";
+import { marked, plain } from "./marks.js";
 import { maySnooze as mayLook, myPrincipal, Snooze } from "./snooze.js";
 import { useClock } from "./ticks.js";
 import { fullTime, person } from "./words.js";
@@ -15,13 +15,21 @@ const isMine = one => one.by === myPrincipal();
 // lookersAt are the acknowledgements of a request that count at a time.
 const lookersAt = (one, now) => one.resolution ? [] : (one.looking ?? []).filter(other => other.until_ms > now);
 
-// lookingText names who is looking at requests, "" for nobody.
+// listed names people: two, and how many more.
+function listed(names) {
+  const list = [...new Set(names)];
+  return list.length > 2 ? `${list.slice(0, 2).join(", ")} and ${list.length - 2} more` : list.join(" and ");
+}
+
+// lookingText says who is looking at requests, and who else has one of them open, "" for nobody.
 export function lookingText(calls, now) {
-  const names = new Map(calls.flatMap(one => lookersAt(one, now)).map(one => [one.by, isMine(one) ? "you" : person(one.by)]));
-  const list = [...names.values()];
-  if (list.length === 0) return "";
-  const all = list.length > 2 ? `${list.slice(0, 2).join(", ")} and ${list.length - 2} more` : list.join(" and ");
-  return `${all} ${list.length > 1 || all === "you" ? "are" : "is"} looking`;
+  const lookers = new Map(calls.flatMap(one => lookersAt(one, now)).map(one => [one.by, isMine(one) ? "you" : person(one.by)]));
+  const viewers = calls.flatMap(one => one.resolution ? [] : inbox.viewing.get(one.handle) ?? []).filter(by => !lookers.has(by)).map(person);
+  const looking = listed(lookers.values()), open = listed(viewers);
+  return [
+    looking && `${looking} ${lookers.size > 1 || looking === "you" ? "are" : "is"} looking`,
+    open && `${open} ${new Set(viewers).size > 1 ? "have" : "has"} it open`,
+  ].filter(Boolean).join(", ");
 }
 
 onAcknowledged((one, event, atMs) => {
@@ -48,10 +56,11 @@ export async function look(one, now) {
   changed();
 }
 
-// Looking says who is looking at the open request, with the button for oneself.
+// Looking says who is looking at the open request and who else has it open, with the button for oneself. It stays one
+// line, and its buttons where they are: what it says changes by itself.
 export function Looking({ one, onSnoozed }) {
   const text = useClock(now => lookingText([one], now)), mine = useClock(now => String(lookersAt(one, now).some(isMine))) === "true";
   if (one.resolution) return null;
-  const until = Math.max(...(one.looking ?? []).map(other => other.until_ms));
-  return html`<p class="looking">${text && html`<span role="status" title=${`until ${fullTime(until)}`}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span> `}${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}</p>`;
+  const until = Math.max(0, ...lookersAt(one, nowMs()).map(other => other.until_ms));
+  return html`<p class="looking">${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}<span role="status" title=${[plain(text), until > 0 && `until ${fullTime(until)}`].filter(Boolean).join(", ")}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span></p>`;
 }

@@ -8,6 +8,7 @@ import { nameOfAgent } from "./groups.js";
 import { ID, runAddress, SessionName, SmallID } from "./ids.js";
 import { nowMs, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
+import { sharesViewing } from "./presence.js";
 import { PushSettings, turnOffPush } from "./push.js";
 import { query, setQuery } from "./route.js";
 import { RuleText } from "./rule_text.js";
@@ -72,6 +73,7 @@ export function Settings() {
     <p class="quiet">Recorded with your decisions.</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
+    <label class="choice"><input type="checkbox" checked=${sharesViewing()} onChange=${e => { settings.set("viewing", e.target.checked ? "on" : "off"); tick(); }} />Show others which request I have open</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("compact") === "on"} onChange=${e => { settings.set("compact", e.target.checked ? "on" : "off"); tick(); }} />Compact</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("advance", "on") === "on"} onChange=${e => { settings.set("advance", e.target.checked ? "on" : "off"); tick(); }} />On a phone, open the next request after a decision</label>
     <div role="radiogroup" aria-label="Wait before sending" class="choices"><span class="quiet">Wait before sending</span>${waits.map(one => html`<label class="choice"><input type="radio" name="wait" checked=${waitSeconds() === one} onChange=${() => { settings.set("wait", one); tick(); }} />${one} s</label>`)}</div>

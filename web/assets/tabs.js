@@ -15,6 +15,7 @@ export function shareStream(open, use, env = browser()) {
   let leader = null, term = 0, seen = -1, heardAt = -Infinity, sent = 0; // what is known of the leader; what this tab has sent as one
   let own = null; // this tab's stream
   let announced = false; // it has led since its first frame
+  let viewing = ""; // the last frame of that name: a tab that opens has no other way to know
   let leaderVisible = true, timer;
 
   const post = message => channel.postMessage({ from: me, ...message });
@@ -31,6 +32,8 @@ export function shareStream(open, use, env = browser()) {
       frame(name, text) {
         if (attempt.signal.aborted) return;
         if (!announced) { announced = true; term++; leader = me; sent = 0; }
+        if (name === "snapshot") viewing = "";
+        if (name === "viewing") viewing = text;
         tell({ type: "frame", name, text });
         use.frame(name, text);
       },
@@ -52,7 +55,11 @@ export function shareStream(open, use, env = browser()) {
   function hear(message) {
     if (message.from === me) return;
     switch (message.type) {
-      case "hello": if (announced) tell({ type: "here" }); return;
+      case "hello":
+        if (!announced) return;
+        tell({ type: "here" });
+        if (viewing) tell({ type: "frame", name: "viewing", text: viewing });
+        return;
       case "bye": if (message.from === leader) { leader = null; heardAt = -Infinity; schedule(env.random() * 200); } return;
       case "signal": use.signal?.(message.name); return;
     }

@@ -192,14 +192,17 @@ func (p *people) clearQuietHours(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setPresence records whether the caller is looking at their inbox.
+// setPresence records whether the caller is looking at their inbox, and at which request.
 func (p *people) setPresence(w http.ResponseWriter, r *http.Request) error {
 	var body api.PresenceBody
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
+	if body.Viewing != "" && !refusal.ValidID(body.Viewing) {
+		return refusal.UnknownRequest(wire.Shown(body.Viewing))
+	}
 	if p.notify != nil {
-		if err := p.notify.SetPresence(r.Context(), auth.From(r.Context()).Principal, body.Visible); err != nil {
+		if err := p.notify.SetPresence(r.Context(), auth.From(r.Context()), &body); err != nil {
 			return err
 		}
 	}

@@ -299,6 +299,14 @@ func (h *handlers) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	frames := stream.InboxFrames{Reader: wire.ActorName(r), Summary: summary}
+	viewing, err := wire.QueryFlag(wire.Query(r), "viewing")
+	if err != nil {
+		return err
+	}
+	if caller := auth.From(r.Context()); viewing && caller.May(auth.Decide) {
+		frames.Viewing = &caller.Principal
+	}
 	subscription, err := h.feeds.JoinInbox(r.Context())
 	if err != nil {
 		return err
@@ -309,7 +317,7 @@ func (h *handlers) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := stream.Begin(w, "text/event-stream", h.writeTimeout)
 	if (&opening{}).write(out) == nil {
-		subscription.Follow(r.Context(), out, wire.ActorName(r), summary)
+		subscription.Follow(r.Context(), out, frames)
 	}
 	return nil
 }

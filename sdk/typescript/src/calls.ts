@@ -453,12 +453,12 @@ export abstract class Calls {
   }
 
   /**
-   * Says whether the caller is looking at their inbox. True counts for 90 seconds, in which the default
-   * notification of the caller waits.
+   * Says whether the caller is looking at their inbox, and with the handle `viewing` at which request.
+   * True counts for 90 seconds, in which the default notification of the caller waits.
    */
-  async setPresence(visible: boolean, options: CallOptions = {}): Promise<void> {
+  async setPresence(visible: boolean, options: CallOptions & { viewing?: string } = {}): Promise<void> {
     await this.transport.call<void>({
-      method: "PUT", path: "/v1/me/presence", body: { visible }, repeat: "always", signal: options.signal,
+      method: "PUT", path: "/v1/me/presence", body: { visible, viewing: options.viewing }, repeat: "always", signal: options.signal,
     });
   }
 

@@ -935,6 +935,8 @@ export interface components {
             snoozed_until_ms?: components["schemas"]["TimeMs"];
         };
         PresenceBody: {
+            /** @description The handle of the request that the caller has open, with `visible: true`. */
+            viewing?: components["schemas"]["ID"];
             visible: boolean;
         };
         /** @description Who calls. */
@@ -1782,6 +1784,27 @@ export interface components {
         };
         /** @description By what way it was settled: `api`, `api:` and the `X-Via` of the call, `clock` (a deadline), `worker` (withdrawn), `run_ended`, `cancel`, `interrupt`, `session_end`, `rule:` and the id of a rule, or the name of another face (`hermes`, `codex`, `timbal`, `relay`). Other ways may be added. */
         Via: string;
+        ViewedRequest: {
+            handle: components["schemas"]["ID"];
+            /** @description Principals, at most 200 in the whole view. */
+            viewing: string[];
+        };
+        /**
+         * @description Who has which requests open in their inbox, without the caller. It replaces the one before.
+         * @example {
+         *       "requests": [
+         *         {
+         *           "handle": "h_01",
+         *           "viewing": [
+         *             "user:ben"
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        ViewingView: {
+            requests: components["schemas"]["ViewedRequest"][];
+        };
         /** @description The clarification that a parked run waits for. The run has no open question of its own for it. */
         WaitingOn: {
             request_id: components["schemas"]["ID"];

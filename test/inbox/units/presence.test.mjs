@@ -6,12 +6,14 @@ globalThis.addEventListener = () => {};
 const { followPresence } = await import(process.env.HOLDPOINT_ASSETS + "/presence.js");
 
 function world() {
-  const said = [], tabs = [];
+  const said = [], opened = [], tabs = [];
   let now = 1_800_000_000_000, kept = "";
   const open = () => {
-    const tab = { looks: true };
+    const tab = { looks: true, viewing: "", later: () => {} };
     followPresence({
-      now: () => now, looks: () => tab.looks, say: visible => said.push(visible), get: () => kept,
+      now: () => now, looks: () => tab.looks, get: () => kept,
+      say(visible, handle) { said.push(visible); opened.push(handle); },
+      viewing: () => tab.viewing, after(_, call) { tab.later = call; },
       set(_, value) { kept = value; if (!value) for (const other of tabs) if (other !== tab) other.check(); },
       listen: listeners => Object.assign(tab, listeners),
     });
@@ -19,8 +21,9 @@ function world() {
     return tab;
   };
   const pass = ms => { for (const until = now + ms; now < until;) { now += 15_000; tabs.forEach(tab => tab.check()); } };
+  const opens = (tab, handle) => { tab.viewing = handle; tab.opened(); };
   const hide = tab => { tab.looks = false; tab.check(); };
-  return { said, open, pass, hide, show: tab => { tab.looks = true; tab.check(); } };
+  return { said, opened, open, opens, pass, hide, show: tab => { tab.looks = true; tab.check(); } };
 }
 
 test("it is said once a minute while the page is in use, and taken back when it is hidden", () => {
@@ -63,4 +66,35 @@ test("the tabs of a browser say it once, and again when one is left and another 
   assert.deepEqual(w.said.splice(0), [false, true], "the other tab says it again");
   w.hide(other);
   assert.deepEqual(w.said, [false]);
+});
+
+test("the request that is open is said once it stays open, and again with the rest", () => {
+  const w = world(), tab = w.open();
+  w.opens(tab, "h1");
+  tab.later();
+  assert.deepEqual(w.opened, [], "nobody has touched the page");
+  tab.touched();
+  assert.deepEqual(w.opened.splice(0), ["h1"]);
+  for (const handle of ["h2", "h3", "h4"]) w.opens(tab, handle);
+  assert.deepEqual(w.opened, [], "none of them has stayed open");
+  tab.later();
+  assert.deepEqual(w.opened.splice(0), ["h4"]);
+  tab.later();
+  w.pass(60_000);
+  assert.deepEqual(w.opened.splice(0), ["h4"], "once a minute");
+  w.opens(tab, "");
+  tab.later();
+  assert.deepEqual(w.opened.splice(0), [""], "it was decided, or left");
+  w.opens(tab, "h5");
+  w.hide(tab);
+  tab.later();
+  assert.deepEqual(w.opened.splice(0), [undefined], "nothing is open at a hidden page");
+});
+
+test("two tabs that have different requests open do not take turns", () => {
+  const w = world(), one = w.open(), other = w.open();
+  for (const [tab, handle] of [[one, "h1"], [other, "h2"]]) { w.opens(tab, handle); tab.later(); tab.touched(); }
+  assert.deepEqual(w.opened.splice(0), ["h1", "h2"]);
+  w.pass(60_000);
+  assert.equal(w.opened.splice(0).length, 1, "one of them, once a minute");
 });

@@ -87,6 +87,19 @@ test("one that missed something reads again", () => {
   assert.equal(other.resyncs, before + 1);
 });
 
+test("a tab that opens later hears who has which request open", () => {
+  const w = world(), a = w.open();
+  w.live(5000);
+  w.say(a, "viewing", "of ben");
+  const b = w.open();
+  w.live(5000);
+  assert.ok(b.frames.includes("viewingof ben"));
+  w.say(a.stream ? a : b, "snapshot", "again");
+  const c = w.open();
+  w.live(5000);
+  assert.ok(!c.frames.some(frame => frame.startsWith("viewing")), "a snapshot ends it");
+});
+
 test("a leader that was frozen steps back", () => {
   const w = world(), a = w.open(), b = w.open();
   w.live(10000);

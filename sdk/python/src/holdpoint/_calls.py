@@ -243,10 +243,10 @@ class Calls(Paging):
         """Ends the caller's quiet hours. Again is a no-op."""
         await self.transport.call("DELETE", "/v1/me/quiet-hours")
 
-    async def set_presence(self, visible: bool) -> None:
-        """Says whether the caller is looking at their inbox. True counts for 90 seconds, in which the default notification of the caller
-        waits."""
-        await self.transport.call("PUT", "/v1/me/presence", body={"visible": visible})
+    async def set_presence(self, visible: bool, *, viewing: str | None = None) -> None:
+        """Says whether the caller is looking at their inbox, and with the handle viewing at which request. True counts for 90 seconds, in
+        which the default notification of the caller waits."""
+        await self.transport.call("PUT", "/v1/me/presence", body=without_none(visible=visible, viewing=viewing))
 
     async def list_audit(self, *, limit: int | None = None, cursor: str | None = None) -> doc.AuditList:
         """The audit's own log, the oldest line first: changes to who may decide, outside of sessions."""

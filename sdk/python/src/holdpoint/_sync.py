@@ -405,10 +405,10 @@ class Holdpoint:
         """Ends the caller's quiet hours. Again is a no-op."""
         self._portal.call(self._async.clear_quiet_hours())
 
-    def set_presence(self, visible: bool) -> None:
-        """Says whether the caller is looking at their inbox. True counts for 90 seconds, in which the default notification of the caller
-        waits."""
-        self._portal.call(self._async.set_presence(visible))
+    def set_presence(self, visible: bool, *, viewing: str | None=None) -> None:
+        """Says whether the caller is looking at their inbox, and with the handle viewing at which request. True counts for 90 seconds, in
+        which the default notification of the caller waits."""
+        self._portal.call(self._async.set_presence(visible, viewing=viewing))
 
     def list_audit(self, *, limit: int | None=None, cursor: str | None=None) -> doc.AuditList:
         """The audit's own log, the oldest line first: changes to who may decide, outside of sessions."""

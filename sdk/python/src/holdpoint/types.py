@@ -923,6 +923,8 @@ class PendingQuestionView(TypedDict):
 
 
 class PresenceBody(TypedDict):
+    # The handle of the request that the caller has open, with `visible: true`.
+    viewing: NotRequired[str]
     visible: bool
 
 
@@ -1817,6 +1819,17 @@ class VerifyAddressBody(TypedDict):
 class VersionReply(TypedDict):
     name: Literal['holdpoint']
     version: str
+
+
+class ViewedRequest(TypedDict):
+    handle: str
+    # Principals, at most 200 in the whole view.
+    viewing: list[str]
+
+
+class ViewingView(TypedDict):
+    # Who has which requests open in their inbox, without the caller. It replaces the one before.
+    requests: list[ViewedRequest]
 
 
 class WaitingOn(TypedDict):
