@@ -124,6 +124,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Undo", f.undo},
 		{"Before", f.before},
 		{"Looking", f.looking},
+		{"Viewing", f.viewing},
 		{"Notes", f.notes},
 		{"Snooze", f.snooze},
 		{"Race", f.race},

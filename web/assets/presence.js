@@ -23,16 +23,19 @@ export const sharesViewing = () => settings.get("viewing", "on") === "on";
 
 // followPresence begins to say so. All tabs of a browser together say it once a minute.
 export function followPresence(env = browser()) {
-  let touchedAt = -Infinity, checkedAt = -Infinity, here = false, open = "", said = "";
+  let touchedAt = -Infinity, checkedAt = -Infinity, looks = false, here = false, open = "", said = "";
 
   function check() {
     const now = checkedAt = env.now();
     if (!env.looks()) return leave();
+    if (!looks) opened();
+    looks = true;
     here = now - touchedAt < inUse;
-    if (!here || open === said && Math.abs(now - Number(env.get(kept))) < every) return;
-    said = open;
+    const viewing = env.shares() ? open : "";
+    if (!here || viewing === said && Math.abs(now - Number(env.get(kept))) < every) return;
+    said = viewing;
     env.set(kept, String(now));
-    env.say(true, open);
+    env.say(true, viewing);
   }
 
   function touched() {
@@ -51,8 +54,8 @@ export function followPresence(env = browser()) {
       env.say(false);
       env.set(kept, "");
     }
-    here = false;
-    said = "";
+    looks = here = false;
+    open = said = "";
   }
 
   env.listen({ check, touched, opened, leave });
@@ -65,7 +68,8 @@ function browser() {
     looks: () => document.visibilityState === "visible" && location.pathname === "/" && mayDecide(),
     get: name => settings.get(name),
     set: (name, value) => settings.set(name, value),
-    viewing: () => sharesViewing() ? shown : "",
+    viewing: () => shown,
+    shares: sharesViewing,
     after(ms, call) {
       clearTimeout(timer);
       timer = setTimeout(call, ms);
@@ -80,7 +84,6 @@ function browser() {
     listen({ check, touched, opened, leave }) {
       setInterval(check, tick);
       shows = opened;
-      opened();
       onRoute(check);
       document.addEventListener("visibilitychange", check);
       addEventListener("pagehide", leave);

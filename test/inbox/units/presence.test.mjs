@@ -6,14 +6,14 @@ globalThis.addEventListener = () => {};
 const { followPresence } = await import(process.env.HOLDPOINT_ASSETS + "/presence.js");
 
 function world() {
-  const said = [], opened = [], tabs = [];
+  const said = [], opened = [], tabs = [], shares = { on: true };
   let now = 1_800_000_000_000, kept = "";
   const open = () => {
     const tab = { looks: true, viewing: "", later: () => {} };
     followPresence({
       now: () => now, looks: () => tab.looks, get: () => kept,
       say(visible, handle) { said.push(visible); opened.push(handle); },
-      viewing: () => tab.viewing, after(_, call) { tab.later = call; },
+      viewing: () => tab.viewing, shares: () => shares.on, after(_, call) { tab.later = call; },
       set(_, value) { kept = value; if (!value) for (const other of tabs) if (other !== tab) other.check(); },
       listen: listeners => Object.assign(tab, listeners),
     });
@@ -23,7 +23,7 @@ function world() {
   const pass = ms => { for (const until = now + ms; now < until;) { now += 15_000; tabs.forEach(tab => tab.check()); } };
   const opens = (tab, handle) => { tab.viewing = handle; tab.opened(); };
   const hide = tab => { tab.looks = false; tab.check(); };
-  return { said, opened, open, opens, pass, hide, show: tab => { tab.looks = true; tab.check(); } };
+  return { said, opened, shares, open, opens, pass, hide, show: tab => { tab.looks = true; tab.check(); } };
 }
 
 test("it is said once a minute while the page is in use, and taken back when it is hidden", () => {
@@ -89,6 +89,23 @@ test("the request that is open is said once it stays open, and again with the re
   w.hide(tab);
   tab.later();
   assert.deepEqual(w.opened.splice(0), [undefined], "nothing is open at a hidden page");
+  w.show(tab);
+  assert.deepEqual(w.opened.splice(0), [""], "not at once when it is looked at again");
+  tab.later();
+  assert.deepEqual(w.opened.splice(0), ["h5"]);
+});
+
+test("a person who does not share it is there without it", () => {
+  const w = world(), tab = w.open();
+  w.opens(tab, "h1");
+  tab.later();
+  tab.touched();
+  w.shares.on = false;
+  w.pass(15_000);
+  w.opens(tab, "h2");
+  tab.later();
+  w.pass(60_000);
+  assert.deepEqual(w.opened.splice(0), ["h1", "", ""], "taken back, and not said again");
 });
 
 test("two tabs that have different requests open do not take turns", () => {
