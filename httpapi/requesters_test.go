@@ -48,9 +48,13 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 		return a.get(t, "/v1/requests/"+a.get(t, "/v1/runs/fe-run-1", admin).textAt("pending_approvals", 0, "handle"), options...).want(http.StatusOK)
 	}
 	require.Equal(t, "request a excludes its requester, and agent:maker asked for it: somebody else must allow it", shown(makerDecides).at("requester_excluded", "detail"))
-	for _, by := range [][]option{{other}, {admin}, {as("user:watches", api.RoleObserver)}} {
-		require.NotContains(t, shown(by...).text, "requester_excluded")
+	for may, people := range map[bool][]option{true: {other, admin}, false: {as("user:watches", api.RoleObserver)}} {
+		for _, by := range people {
+			require.NotContains(t, shown(by).text, "requester_excluded")
+			require.Equal(t, may, shown(by).at("may_decide"))
+		}
 	}
+	require.Equal(t, false, shown(makerDecides).at("may_decide"))
 	require.Contains(t, shown(admin, header("X-Actor", "agent:maker")).text, "requester_excluded")
 	both := `{"resolutions":[{"request_id":"plain","behavior":"allow"},{"request_id":"a","behavior":"allow"}]}`
 	a.post(t, "/v1/runs/fe-run-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
@@ -80,6 +84,7 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	for i, want := range []bool{false, true, false} { // a is settled, and plain excludes no one
 		text := a.get(t, "/v1/requests/"+early.textAt("pending_approvals", i, "handle"), admin).want(http.StatusOK).text
 		require.Equal(t, want, strings.Contains(text, `"requester_excluded"`), text)
+		require.Equal(t, i > 0, strings.Contains(text, `"may_decide"`), text)
 	}
 
 	// A gateway, and for whom it acts.

@@ -81,6 +81,10 @@ func (h *handlers) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if view.RequesterExcluded, err = h.requesterExcluded(r, &found.Request); err != nil {
 		return err
 	}
+	if found.Request.Open() {
+		may := auth.From(r.Context()).May(auth.Decide) && view.RequesterExcluded == nil
+		view.MayDecide = &may
+	}
 	if err := h.addContext(r.Context(), &view, &found.Request, calls); err != nil {
 		return err
 	}

@@ -1171,6 +1171,8 @@ export interface components {
             context?: components["schemas"]["RequestView"][];
             /** @enum {string} */
             kind: "approval" | "question";
+            /** @description Only in `GET /v1/requests/{handle}` of an open request: whether an allow or an answer by this caller would be accepted now. */
+            may_decide?: boolean;
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
             /** @description The parent of the session, when a child session asks. */

@@ -1181,6 +1181,9 @@ class RequestView(TypedDict):
     # in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long.
     context: NotRequired[list[RequestView]]
     kind: Literal['approval', 'question']
+    # Only in `GET /v1/requests/{handle}` of an open request: whether an allow or an answer by this caller would be accepted
+    # now.
+    may_decide: NotRequired[bool]
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
     # The parent of the session, when a child session asks.
