@@ -23,6 +23,7 @@ import (
 type Ask struct {
 	console.Connection
 	console.Format
+	Recipients
 	Session   string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
 	Label     string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Option    []string      `sep:"none" placeholder:"VALUE" help:"An option to choose from; repeatable. Without options the answer is free text."`
@@ -56,9 +57,13 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	escalation, err := c.escalation()
+	if err != nil {
+		return err
+	}
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
-		a := &asking{command: c, input: input, gate: newGate(opened, terminal, settings{
+		a := &asking{command: c, input: input, escalation: escalation, gate: newGate(opened, terminal, settings{
 			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: c.Timeout, input: input,
 		})}
 		a.named = func(suffix string) { a.requestID = "question-" + suffix }
@@ -104,9 +109,10 @@ const askLease = 5 * time.Second
 // asking is one call of ask.
 type asking struct {
 	gate
-	command   *Ask
-	input     askInput
-	requestID string
+	command    *Ask
+	input      askInput
+	escalation *api.Escalation
+	requestID  string
 }
 
 // asks returns the question as a suspension. An option's id is its text if that is a valid
@@ -127,6 +133,7 @@ func (a *asking) asks(afterMs *int64) *api.Suspension {
 		SuspensionID: a.requestID,
 		Questions: []api.UserQuestionRequest{{
 			ID: a.requestID, ToolCallID: a.requestID, Questions: []api.UserQuestion{question}, ExpiresAfterMs: afterMs,
+			Escalation: a.escalation,
 		}},
 		Hold: true,
 	}

@@ -23,6 +23,7 @@ import (
 // Exec asks for approval of one exact command and runs it if approved.
 type Exec struct {
 	console.Connection
+	Recipients
 	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
 	Label            string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Reason           string        `placeholder:"TEXT" help:"Reason to show to the person who decides."`
@@ -81,6 +82,10 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	escalation, err := c.escalation()
+	if err != nil {
+		return err
+	}
 	shown, err := json.Marshal(input)
 	if err != nil {
 		return fmt.Errorf("encode the command: %w", err)
@@ -88,6 +93,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	request := api.ApprovalRequest{
 		ToolName: "exec", Input: shown,
 		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema), ExcludeRequester: c.ExcludeRequester,
+		Escalation: escalation,
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{

@@ -85,7 +85,7 @@ func (g *gate) make(ctx context.Context, mine identity) (*api.RunView, *api.Clai
 	case !errors.Is(err, client.ErrIDConflict):
 		return nil, nil, err
 	}
-	// Members that decide nothing, such as the deadline, may differ from the first call.
+	// Members that decide nothing, such as the deadline or the escalation, may differ from the first call.
 	// The first request stands.
 	found, err := g.GetRun(ctx, g.params.RunID)
 	if err != nil {
