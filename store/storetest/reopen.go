@@ -1,13 +1,18 @@
 package storetest
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -17,6 +22,36 @@ func (h *harness) reopen() {
 	h.Helper()
 	require.NoError(h, h.store.Close())
 	h.store = h.open()
+}
+
+// restartAfter closes the store, reopens it after a while as the store of a service that notifies people, and makes
+// one pass of its effects loop.
+func (h *harness) restartAfter(forMs int64) {
+	h.Helper()
+	require.NoError(h, h.store.Close())
+	h.clock.Advance(forMs)
+	h.store = h.database.Open(h, Options{Clock: h.clock, LockWait: lockWait, NotifyAfter: time.Second})
+	effects := loop.NewEffects(h.store, loop.EffectsOptions{Recipients: func(_ context.Context, advance *runs.AdvanceRequest) error {
+		for step, who := range []string{"user:ada", "user:ben"} {
+			advance.Steps = append(advance.Steps, runs.DueStep{Step: int64(step), To: []runs.Recipient{{Principal: who, Channel: "mail"}}})
+		}
+		return nil
+	}})
+	result, err := effects.RunOnce(h.ctx)
+	require.NoError(h, err)
+	require.Zero(h, result.Failed)
+}
+
+// notified returns the messages to people, sorted, with the time since the start of the test.
+func (h *harness) notified() (messages []string) {
+	h.Helper()
+	for _, effect := range h.effects(reads.EffectQuery{WebhookID: model.NoticeWebhookID("mail"), Limit: 10}) {
+		notice, err := model.NoticeOf(&effect)
+		require.NoError(h, err)
+		messages = append(messages, fmt.Sprintf("%s after %d", notice.Principal, effect.CreatedAtMs-clockStart))
+	}
+	slices.Sort(messages)
+	return messages
 }
 
 var reopenTests = map[string]func(*harness){
@@ -115,6 +150,30 @@ var reopenTests = map[string]func(*harness){
 		h.reopen()
 		require.Empty(h, h.settledBy("other", "r-3", approval("a")))
 		require.Equal(h, []string{"l 1", "revoked 0"}, h.rules(reads.RuleQuery{Limit: 10}))
+	},
+	"reopen/the steps of an escalation keep their times": func(h *harness) {
+		const lateMs, secondMs = 60_000, 3_600_000
+		request := approval("a")
+		request.Escalation = &api.Escalation{Steps: []api.EscalationStep{
+			{Notify: []string{"user:ada"}}, {AfterMs: secondMs, Notify: []string{"user:ben"}},
+		}}
+		h.restartAfter(0)
+		h.wait("s", "r", api.Suspension{Approvals: []api.ApprovalRequest{request}})
+		h.restartAfter(lateMs)
+		first := []string{"user:ada after 60000"}
+		require.Equal(h, first, h.notified(), "late, but the second step counts from the request")
+		const downMs = (secondMs - lateMs) / 4
+		for range 3 {
+			h.restartAfter(downMs)
+			require.Equal(h, first, h.notified())
+		}
+		h.restartAfter(downMs - 1)
+		require.Equal(h, first, h.notified(), "a moment before its time")
+		both := []string{first[0], "user:ben after 3600000"}
+		for _, forMs := range []int64{1, 0, secondMs, secondMs} {
+			h.restartAfter(forMs)
+			require.Equal(h, both, h.notified(), "exactly once")
+		}
 	},
 	"reopen/ready": func(h *harness) {
 		require.NoError(h, h.store.Ready(h.ctx))
