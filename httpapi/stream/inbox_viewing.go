@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
-// viewing is who has which requests open, as a poll read it. It is no part of the log: an inbox shows it, and nothing
+// viewing is who has which requests open, as a poll read it. An inbox shows it. The log does not have it, and nothing
 // depends on it.
 type viewing struct {
 	number  int64 // of the change, from 1

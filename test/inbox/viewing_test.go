@@ -79,8 +79,8 @@ func (f *flows) viewing(t *testing.T) {
 	}
 }
 
-// seenBy follows who somebody sees at requests. It returns what waits until that is this person at this request alone, or
-// nobody with "", and returns the frames until then.
+// seenBy follows who somebody sees at requests. The function that it returns waits until that is this person at this
+// request alone, or nobody with "", and returns the frames until then.
 func (f *flows) seenBy(t *testing.T, base, secret string) func(handle, who string) []string {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/v1/stream?viewing=true", http.NoBody)
 	require.NoError(t, err)
