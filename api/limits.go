@@ -7,6 +7,9 @@ const (
 	DefaultLeaseMs = 30_000
 )
 
+// MaxAbandonedAfterMs is the maximum of [Suspension.AbandonedAfterMs]: 30 days.
+const MaxAbandonedAfterMs = 30 * 24 * 3_600_000
+
 // Limits of texts, in bytes. A longer text is an invalid_request that names the member.
 const (
 	// MaxTextLength is the maximum length of free text: reasons, descriptions, questions, answers.

@@ -12,6 +12,9 @@ type Suspension struct {
 	// CancelWhenAbandoned makes the service cancel the run once its worker has been silent for two
 	// lease lengths, because no worker would act on the decision. It needs Hold.
 	CancelWhenAbandoned bool `json:"cancel_when_abandoned,omitzero"`
+	// AbandonedAfterMs replaces the second lease length of CancelWhenAbandoned, MinLeaseMs to MaxAbandonedAfterMs. With
+	// it, only a run with an open request is cancelled: a decision stays until it is read.
+	AbandonedAfterMs int64 `json:"abandoned_after_ms,omitzero"`
 	// SettledAfter is the settled_number of the last decision that the checkpoint includes, or the
 	// after of the attached wait. When absent, the checkpoint is assumed to include the decisions
 	// in the worker's claim, and none that were settled later.

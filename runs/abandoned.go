@@ -1,6 +1,9 @@
 package runs
 
-import "github.com/holdpoint/holdpoint/api"
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
 
 // CancelAbandoned cancels a run whose worker is gone, if the worker raised its requests with
 // cancel_when_abandoned (docs/spec/v1.md#abandoned-requests). It also finishes the effect when the
@@ -17,6 +20,8 @@ type CancelAbandoned struct {
 	Fence int64
 	// SilentMs is how long the worker must have been silent after the end of its lease.
 	SilentMs int64
+	// OnlyOpen finishes the effect once the run's requests are settled: the decision can still be read.
+	OnlyOpen bool
 	// ServingForMs is how long workers have been able to reach the service. A worker does not count
 	// as silent while the service was down.
 	ServingForMs int64
@@ -41,10 +46,13 @@ func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 	}
 	if run := w.run(c.RunID); run != nil {
 		w.expireDue(run)
-		if w.checkHolder(run, c.Fence) == nil {
-			silentSinceMs := max(run.LeaseExpiresAtMs, w.nowMs-c.ServingForMs)
-			if lookAgainMs := silentSinceMs + c.SilentMs; lookAgainMs > w.nowMs {
-				effect.DueAtMs = lookAgainMs
+		if w.checkHolder(run, c.Fence) == nil && (!c.OnlyOpen || model.Waiting(run.Status)) {
+			// A worker gets time to come back after a start of the service. A long period does not begin again with it:
+			// a service that is started every day would never end.
+			startedAtMs := w.nowMs - c.ServingForMs
+			goneAtMs := max(run.LeaseExpiresAtMs+c.SilentMs, startedAtMs+min(c.SilentMs, api.MaxLeaseMs))
+			if goneAtMs > w.nowMs {
+				effect.DueAtMs = min(goneAtMs, w.nowMs+longestLookMs)
 				return reply, nil
 			}
 			reason := "the worker that asked is gone"

@@ -121,6 +121,55 @@ func TestWatchEndsWithTheLease(t *testing.T) {
 	}
 }
 
+const dayMs = 24 * 3_600_000
+
+// A request with a period of its own stays open for that long after the lease, however often the service is started.
+func TestAbandonedRequestHasAPeriod(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		// meanwhile happens an hour after the request was raised.
+		meanwhile    func(h *house)
+		silentMs     int64 // since the request was raised
+		servingForMs int64
+		status       api.Status
+		dueInMs      int64 // 0 once the check is over
+	}{
+		"before its end":          {silentMs: api.DefaultLeaseMs + dayMs - 5, servingForMs: dayMs, status: api.StatusWaitingForApproval, dueInMs: 5},
+		"at its end":              {silentMs: api.DefaultLeaseMs + dayMs, servingForMs: dayMs, status: api.StatusCancelled},
+		"looks are not far apart": {silentMs: 2 * api.MaxLeaseMs, servingForMs: dayMs, status: api.StatusWaitingForApproval, dueInMs: api.MaxLeaseMs},
+		"the service was down":    {silentMs: 9 * dayMs, servingForMs: 100, status: api.StatusWaitingForApproval, dueInMs: api.MaxLeaseMs - 100},
+		"the service was started": {silentMs: 9 * dayMs, servingForMs: api.MaxLeaseMs, status: api.StatusCancelled},
+		"the worker came back":    {func(h *house) { h.must(&runs.Heartbeat{RunID: "r", Fence: 1}) }, api.DefaultLeaseMs + dayMs, dayMs, api.StatusWaitingForApproval, api.MaxLeaseMs},
+		"and left again":          {func(h *house) { h.must(&runs.Heartbeat{RunID: "r", Fence: 1}) }, api.MaxLeaseMs + api.DefaultLeaseMs + dayMs, dayMs, api.StatusCancelled, 0},
+		"a decision can be read":  {func(h *house) { h.must(allow("r", "a")) }, 9 * dayMs, dayMs, api.StatusRunning, 0},
+		"it was cancelled":        {func(h *house) { h.must(&runs.CancelRun{RunID: "r"}) }, 2 * api.MaxLeaseMs, dayMs, api.StatusCancelled, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			command := watched(approval("a"))
+			command.AbandonedAfterMs = dayMs
+			_, change, err := h.decide(command)
+			require.NoError(t, err)
+			raisedAtMs := h.nowMs
+			if c.meanwhile != nil {
+				h.nowMs += api.MaxLeaseMs
+				c.meanwhile(h)
+			}
+			h.nowMs = raisedAtMs + c.silentMs
+			effect := h.look(change.NewEffects[0].EffectID, c.servingForMs)
+			require.Equal(t, c.status, h.run("r").Status)
+			if c.dueInMs == 0 {
+				require.Equal(t, api.EffectDone, effect.State)
+				return
+			}
+			require.Equal(t, api.EffectPending, effect.State)
+			require.Equal(t, h.nowMs+c.dueInMs, effect.DueAtMs)
+		})
+	}
+}
+
 // A decision that was made before the worker died does not save the run.
 func TestDecidedRunOfADeadWorkerIsCancelled(t *testing.T) {
 	t.Parallel()
@@ -141,4 +190,13 @@ func TestWatchNeedsSomebodyWhoHolds(t *testing.T) {
 	command.CancelWhenAbandoned = true
 	refused := h.refused(api.CodeInvalidRequest, command)
 	require.Equal(t, "/cancel_when_abandoned", refused.Faults[0].Pointer)
+
+	for _, afterMs := range []int64{-1, api.MinLeaseMs - 1, api.MaxAbandonedAfterMs + 1} {
+		command = watched(approval("a"))
+		command.AbandonedAfterMs = afterMs
+		require.Equal(t, "/abandoned_after_ms", h.refused(api.CodeInvalidRequest, command).Faults[0].Pointer)
+	}
+	command = hold("r", 1, approval("a"))
+	command.AbandonedAfterMs = dayMs
+	require.Equal(t, "/abandoned_after_ms", h.refused(api.CodeInvalidRequest, command).Faults[0].Pointer)
 }

@@ -56,7 +56,7 @@ func CommandOf(e *model.Effect) (Command, error) {
 		}
 		return &CancelAbandoned{
 			SessionID: e.SessionID, EffectID: e.EffectID, Attempt: e.Attempts, RunID: e.RunID,
-			Fence: payload.Fence, SilentMs: payload.SilentMs,
+			Fence: payload.Fence, SilentMs: payload.SilentMs, OnlyOpen: payload.OnlyOpen,
 		}, nil
 	case api.EffectDeliverWebhook:
 		if e.WebhookID == api.CallbackWebhookID {

@@ -49,7 +49,12 @@ type abandonedPayload struct {
 	RequestHandle string `json:"request_handle"`
 	Fence         int64  `json:"fence"`
 	SilentMs      int64  `json:"silent_ms"`
+	// OnlyOpen leaves a run alone once its requests are settled.
+	OnlyOpen bool `json:"only_open,omitzero"`
 }
+
+// longestLookMs is how long a check waits at most, so that the effect of a run that is over does not stay for days.
+const longestLookMs = api.MaxLeaseMs
 
 // enqueueEffect writes a pending effect with the decision. It is due at once unless DueAtMs is
 // later.

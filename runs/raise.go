@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -154,11 +155,12 @@ func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension
 		if request.SuspensionID != s.SuspensionID {
 			continue
 		}
-		silentMs := max(run.LeaseExpiresAtMs-w.nowMs, api.MinLeaseMs)
+		leaseMs := max(run.LeaseExpiresAtMs-w.nowMs, api.MinLeaseMs)
+		silentMs := cmp.Or(s.AbandonedAfterMs, leaseMs)
 		w.enqueueEffect(&model.Effect{
 			SessionID: run.SessionID, EffectID: model.EffectID(api.EffectCancelAbandoned, request.Handle), RunID: run.RunID,
-			Kind: api.EffectCancelAbandoned, TargetSessionID: run.SessionID, DueAtMs: w.nowMs + 2*silentMs,
-			Payload: document.Encode(abandonedPayload{RequestHandle: request.Handle, Fence: run.Fence, SilentMs: silentMs}),
+			Kind: api.EffectCancelAbandoned, TargetSessionID: run.SessionID, DueAtMs: w.nowMs + min(leaseMs+silentMs, longestLookMs),
+			Payload: document.Encode(abandonedPayload{request.Handle, run.Fence, silentMs, s.AbandonedAfterMs != 0}),
 		})
 		return
 	}

@@ -23,6 +23,14 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	if s.CancelWhenAbandoned && !s.Hold {
 		faults.Add(prefix+"/cancel_when_abandoned", "needs hold: without it no worker stays that could be gone")
 	}
+	if after := s.AbandonedAfterMs; after != 0 {
+		switch {
+		case !s.CancelWhenAbandoned:
+			faults.Add(prefix+"/abandoned_after_ms", "needs cancel_when_abandoned")
+		case after < api.MinLeaseMs || after > api.MaxAbandonedAfterMs:
+			faults.Add(prefix+"/abandoned_after_ms", "must be between %d and %d", api.MinLeaseMs, int64(api.MaxAbandonedAfterMs))
+		}
+	}
 	count := len(s.Approvals) + len(s.Questions)
 	if count == 0 {
 		faults.Add(prefix+"/approvals", "ask for at least one approval or question")

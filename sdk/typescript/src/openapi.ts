@@ -1621,6 +1621,8 @@ export interface components {
             ticket: string;
         };
         Suspend: {
+            /** Format: int64 */
+            abandoned_after_ms?: number;
             approvals?: components["schemas"]["ApprovalRequest"][];
             /** @default false */
             cancel_when_abandoned?: boolean;
@@ -1639,6 +1641,11 @@ export interface components {
         };
         /** @description What to wait for; at least one request. */
         Suspension: {
+            /**
+             * Format: int64
+             * @description With `cancel_when_abandoned`: how long the worker must be silent after its lease, in place of a second lease length. A run whose requests are settled by then is not cancelled.
+             */
+            abandoned_after_ms?: number;
             approvals?: components["schemas"]["ApprovalRequest"][];
             /**
              * @description With `hold`: the run is cancelled once its worker has been silent for twice its lease.

@@ -1672,6 +1672,7 @@ class StreamTicket(TypedDict):
 
 
 class Suspend(TypedDict):
+    abandoned_after_ms: NotRequired[int]
     approvals: NotRequired[list[ApprovalRequest]]
     cancel_when_abandoned: NotRequired[bool]
     checkpoint: NotRequired[Any]
@@ -1690,6 +1691,9 @@ class SuspendReply(TypedDict):
 
 class Suspension(TypedDict):
     # What to wait for; at least one request.
+    # With `cancel_when_abandoned`: how long the worker must be silent after its lease, in place of a second lease length. A
+    # run whose requests are settled by then is not cancelled.
+    abandoned_after_ms: NotRequired[int]
     approvals: NotRequired[list[ApprovalRequest]]
     # With `hold`: the run is cancelled once its worker has been silent for twice its lease.
     cancel_when_abandoned: NotRequired[bool]
