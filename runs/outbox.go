@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"github.com/go-json-experiment/json"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -55,6 +57,16 @@ type abandonedPayload struct {
 
 // longestLookMs is how long a check waits at most, so that the effect of a run that is over does not stay for days.
 const longestLookMs = api.MaxLeaseMs
+
+// SilentMs returns how long a worker must be silent after its lease before its requests are withdrawn, from the payload
+// of an api.EffectCancelAbandoned; 0 if that cannot be read.
+func SilentMs(payload api.JSON) int64 {
+	var abandoned abandonedPayload
+	if json.Unmarshal(payload, &abandoned) != nil {
+		return 0
+	}
+	return abandoned.SilentMs
+}
 
 // enqueueEffect writes a pending effect with the decision. It is due at once unless DueAtMs is
 // later.

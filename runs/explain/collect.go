@@ -81,11 +81,16 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 			return nil, err
 		}
 		facts.Notices = notices(handle)
-		silentMs, err := c.silent(ctx, []model.PendingRequest{found.PendingRequest})
+		rows := []model.PendingRequest{found.PendingRequest}
+		silentMs, err := c.silent(ctx, rows)
 		if err != nil {
 			return nil, err
 		}
-		facts.AgentID, facts.SilentMs = found.AgentID, silentMs[handle]
+		watched, err := c.watched(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		facts.AgentID, facts.SilentMs, facts.Watched = found.AgentID, silentMs[handle], watched[handle]
 		if c.RulesNear != nil {
 			if facts.Rules, facts.RulesMore, err = c.RulesNear(ctx, found); err != nil {
 				return nil, err
@@ -207,6 +212,10 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 	if err != nil {
 		return err
 	}
+	watched, err := c.watched(ctx, open)
+	if err != nil {
+		return err
+	}
 	for i := range facts.Record.Requests {
 		request := &facts.Record.Requests[i]
 		switch {
@@ -235,7 +244,7 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 			}
 			facts.Requests = append(facts.Requests, RequestFacts{
 				NowMs: facts.NowMs, Request: request, RunKind: run.Kind, People: people, Notices: notices(request.Handle), Reader: actor.Name,
-				AgentID: run.AgentID, SilentMs: silentMs[request.Handle],
+				AgentID: run.AgentID, SilentMs: silentMs[request.Handle], Watched: watched[request.Handle],
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -29,9 +30,13 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 	if err != nil {
 		return nil, err
 	}
+	watched, err := c.watched(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	notifies := len(c.Channels) > 0
 	escalates := func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }
-	if len(silentMs) == 0 && !(notifies && slices.ContainsFunc(rows, escalates)) {
+	if len(silentMs)+len(watched) == 0 && !(notifies && slices.ContainsFunc(rows, escalates)) {
 		return all, nil
 	}
 	nowMs, err := c.NowMs(ctx)
@@ -39,18 +44,19 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 		return nil, err
 	}
 	for i := range rows {
-		all[i] = pending(&rows[i], nowMs, silentMs[rows[i].Request.Handle], notifies)
+		handle := rows[i].Request.Handle
+		all[i] = pending(&rows[i], nowMs, silentMs[handle], watched[handle], notifies)
 	}
 	return all, nil
 }
 
 // pending explains a row of a list, or returns nil. silentMs is how long no worker has asked for its run; 0 if
 // one is there or that is not known. notifies says that the service notifies people.
-func pending(row *model.PendingRequest, nowMs, silentMs int64, notifies bool) *api.PendingExplanation {
-	e := &api.PendingExplanation{}
+func pending(row *model.PendingRequest, nowMs, silentMs int64, watched reads.Watched, notifies bool) *api.PendingExplanation {
+	e := &api.PendingExplanation{Text: goneText(watched, nowMs)}
 	if silentMs != 0 {
 		e.NoWorkerSinceMs = nowMs - silentMs
-		e.Text = noWorkerText(row.AgentID, silentMs)
+		e.Text += " " + noWorkerText(row.AgentID, silentMs)
 	}
 	if request := &row.Request; notifies && request.Escalates() {
 		progress := request.Progress()
@@ -89,6 +95,30 @@ func pending(row *model.PendingRequest, nowMs, silentMs int64, notifies bool) *a
 
 func noWorkerText(agentID string, silentMs int64) string {
 	return fmt.Sprintf("No worker has asked for runs of agent %q for %s.", agentID, span(silentMs))
+}
+
+// watched returns, by handle, the requests of calls that are withdrawn once their agent is gone.
+func (c *Collector) watched(ctx context.Context, rows []model.PendingRequest) (map[string]reads.Watched, error) {
+	var handles []string
+	for i := range rows {
+		if row := &rows[i]; row.RunKind == api.KindCall && row.Request.Open() {
+			handles = append(handles, row.Request.Handle)
+		}
+	}
+	if c.Workers == nil || len(handles) == 0 {
+		return nil, nil
+	}
+	return c.Workers.Watched(ctx, handles)
+}
+
+// goneText says that the agent that asked is gone, "" while it is there.
+func goneText(w reads.Watched, nowMs int64) string {
+	if w.LeaseExpiresAtMs == 0 || w.LeaseExpiresAtMs > nowMs {
+		return ""
+	}
+	withdrawn := span(w.LeaseExpiresAtMs + runs.SilentMs(w.Payload) - nowMs)
+	return " The agent that asked has been gone for " + span(nowMs-w.LeaseExpiresAtMs) +
+		". It gets the decision when it asks again; otherwise the request is withdrawn in " + withdrawn + "."
 }
 
 // silent returns, by handle, how long no worker has asked for the run of a request; at least SilentMs. A request is

@@ -3,7 +3,9 @@ package explain_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +22,7 @@ type workers struct {
 	silentMs, knownMs int64
 	named, others     bool
 	holding           reads.Holding
+	watched           map[string]reads.Watched
 	leased            []model.Run
 	channels          []string
 	// reads counts the reads of rows.
@@ -36,6 +39,13 @@ func (w *workers) Holdings(_ context.Context, runIDs []string) (map[string]reads
 	for _, runID := range runIDs {
 		found[runID] = w.holding
 	}
+	return found, nil
+}
+
+func (w *workers) Watched(_ context.Context, handles []string) (map[string]reads.Watched, error) {
+	w.reads++
+	found := maps.Clone(w.watched)
+	maps.DeleteFunc(found, func(handle string, _ reads.Watched) bool { return !slices.Contains(handles, handle) })
 	return found, nil
 }
 
@@ -114,6 +124,28 @@ func TestNoWorker(t *testing.T) {
 			require.Equal(t, []*api.PendingExplanation{nil}, w.explain(t, c.row))
 		})
 	}
+}
+
+// A call waits for its decision itself, unless its agent is gone.
+func TestTheAgentOfACallIsGone(t *testing.T) {
+	t.Parallel()
+	const hour = 60 * minute
+	call := func(p *model.PendingRequest) { p.RunKind = api.KindCall }
+	since := func(ms int64) reads.Watched {
+		return reads.Watched{LeaseExpiresAtMs: now - ms, Payload: api.JSON(fmt.Sprintf(`{"silent_ms":%d,"only_open":true}`, 24*hour))}
+	}
+	w := &workers{silentMs: 1, knownMs: math.MaxInt64, watched: map[string]reads.Watched{
+		"gone": since(hour + minute), "there": since(-1), "released": {}, "input": since(minute), "late": since(25 * hour),
+	}}
+	got := w.explain(t, pending("gone", call), pending("there", call), pending("released", call), pending("other", call), pending("input"), pending("late", call))
+	require.Equal(t, "The agent that asked has been gone for 1 h. It gets the decision when it asks again; otherwise the request is withdrawn in 22 h.", got[0].Text)
+	require.Equal(t, []*api.PendingExplanation{nil, nil, nil, nil}, got[1:5])
+	require.Contains(t, got[5].Text, "withdrawn in less than 1 s.", "the service was down meanwhile")
+	require.Equal(t, 1, w.reads, "for all rows")
+
+	facts := asked(model.KindApproval)
+	facts.Watched = since(minute)
+	require.Contains(t, explain.Request(&facts).Text, "No deadline. The agent that asked has been gone for 1 min.")
 }
 
 // A healthy service reads nothing more for its lists.

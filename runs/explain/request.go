@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // RequestFacts is the input of [Request].
@@ -24,6 +25,8 @@ type RequestFacts struct {
 	// or that is not known.
 	AgentID  string
 	SilentMs int64
+	// Watched is about the agent of a call that waits for the decision itself.
+	Watched reads.Watched
 	// Rules are the standing rules about the request, and RulesMore counts the others.
 	Rules     []api.ExplainedRule
 	RulesMore int64
@@ -89,7 +92,7 @@ func Request(f *RequestFacts) api.RequestExplanation {
 	if f.People.nobody() {
 		e.State = api.ExplainNobodyCanDecide
 	}
-	e.Text = openText(f, &e)
+	e.Text = openText(f, &e) + goneText(f.Watched, f.NowMs)
 	e.Acknowledgement = request.AcknowledgedAt(f.NowMs)
 	e.Text += acknowledgedText(e.Acknowledgement, f.NowMs)
 	if e.SnoozedUntilMs = request.SnoozedAt(f.NowMs)[f.Reader]; e.SnoozedUntilMs != 0 {

@@ -3,6 +3,7 @@ package reads
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -29,6 +30,8 @@ type Presence interface {
 	// Holdings returns what is known of the workers of runs, keyed by run_id, of those that exist. The ids
 	// must be valid.
 	Holdings(ctx context.Context, runIDs []string) (map[string]Holding, error)
+	// Watched returns, by handle, the open requests that the service withdraws once their worker is gone.
+	Watched(ctx context.Context, handles []string) (map[string]Watched, error)
 	// KnownMs is how long this process has known of the claims of all workers of the database; 0 if it
 	// may not know of some.
 	KnownMs() int64
@@ -76,6 +79,14 @@ type Holding struct {
 	// Claims counts the claims. InOneStep says that the run was created and claimed at once.
 	Claims    int64
 	InOneStep bool
+}
+
+// Watched is an open request that is withdrawn once its worker is gone.
+type Watched struct {
+	// LeaseExpiresAtMs is the run's; 0 without a lease.
+	LeaseExpiresAtMs int64
+	// Payload is the payload of the effect that withdraws it.
+	Payload api.JSON
 }
 
 // Claimable names a claimable run.

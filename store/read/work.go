@@ -257,6 +257,19 @@ func (r *Reader) Holdings(ctx context.Context, runIDs []string) (map[string]read
 	return keyed(ctx, r.db, &filter{}, sqlHoldings, "r.run_id", runIDs, targets)
 }
 
+const sqlWatched = `
+SELECT q.handle, coalesce(r.lease_expires_at_ms, 0), f.payload
+FROM requests AS q
+JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+JOIN effects AS f ON f.session_id = q.session_id AND f.effect_id = 'cancel_abandoned:' || q.handle AND f.state = 'pending'`
+
+// Watched implements reads.Presence.
+func (r *Reader) Watched(ctx context.Context, handles []string) (map[string]reads.Watched, error) {
+	targets := func(w *reads.Watched) []any { return []any{&w.LeaseExpiresAtMs, (*[]byte)(&w.Payload)} }
+	open := &filter{where: []string{"q.outcome IS NULL"}}
+	return keyed(ctx, r.db, open, sqlWatched, "q.handle", handles, targets)
+}
+
 // maxKeysAsked bounds the arguments of one statement.
 const maxKeysAsked = 1_000
 

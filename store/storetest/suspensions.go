@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
@@ -125,6 +126,27 @@ var suspensionTests = map[string]func(*harness){
 			"asked": {}, "queued": {}, "own": {Claims: 1, InOneStep: true}, "held": {Claims: 1, InOneStep: true, Attached: true},
 			"claimed": {Claims: 1}, "left": {Claims: 1, Attached: true},
 		}, holdings)
+		watched := approvals("a")
+		watched.Hold, watched.CancelWhenAbandoned, watched.AbandonedAfterMs = true, true, 5_000
+		handles := map[string]string{}
+		for _, runID := range []string{"over", "decided", "released", "watched"} {
+			h.do(&runs.CreateRun{
+				SessionID: "s-" + runID, SessionGiven: true, RunID: runID, Input: api.JSON(`1`),
+				Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &watched,
+			})
+			handles[runID] = h.run(runID).Requests[0].Handle
+		}
+		h.do(&runs.CancelRun{RunID: "over"})
+		h.do(&runs.ResolveApprovals{RunID: "decided", Resolutions: allow("a"), Actor: person})
+		h.do(&runs.Release{RunID: "released", Fence: 1})
+		h.clock.Advance(api.DefaultLeaseMs + 5_000)
+		h.do(commandOf(h.claimEffect("s-released", model.EffectID(api.EffectCancelAbandoned, handles["released"]))))
+		watching, err := h.store.Watched(h.ctx, []string{handles["over"], handles["decided"], handles["released"], handles["watched"], h.run("held").Requests[0].Handle})
+		require.NoError(h, err)
+		require.Len(h, watching, 1)
+		one := watching[handles["watched"]]
+		require.Equal(h, h.run("watched").Run.LeaseExpiresAtMs, one.LeaseExpiresAtMs)
+		require.EqualValues(h, 5_000, runs.SilentMs(one.Payload))
 		none, err := h.store.Holdings(h.ctx, nil)
 		require.NoError(h, err)
 		require.Empty(h, none)
