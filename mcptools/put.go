@@ -47,7 +47,7 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting
 		case p.call == nil:
 			raised.runID = p.runID
 		default:
-			if raised, err = t.raise(ctx, request, *p.call); err != nil {
+			if raised, err = t.raise(ctx, request, p); err != nil {
 				if ctx.Err() != nil && raised.runID != "" {
 					err = errors.Join(err, t.withdraw(ctx, raised.runID)) // the call may have been raised despite the error
 				}
@@ -219,16 +219,24 @@ type raisedCall struct {
 }
 
 // raise raises a call, or finds the existing one with its key. A permission prompt is held by this
-// process and withdrawn when the process ends. Calls of the other tools stay open: a model asks
-// again, and a client polls its task or form.
-func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, call ask.Call) (*raisedCall, error) {
+// process and withdrawn when the process ends. A held call of another tool is kept for a model that asks
+// again, and one that is not held stays open: a client polls its task or form.
+func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, p putting) (*raisedCall, error) {
+	call := *p.call
 	if call.SessionID == "" && call.Key != "" {
 		call.Key = t.Principal + "\x00" + call.Key
 	}
 	capabilities := request.ClientCapabilities()
 	forms := t.Signer != nil && (showsForms(capabilities) || t.Link != nil && opensLinks(capabilities)) && request.ProtocolVersion() >= tasks.Revision
-	if request.Params.Name != permissionPrompt || forms || t.Signer != nil && tasks.Declared(request) {
-		raised, err := t.asker.Raise(ctx, call)
+	parks := forms || t.Signer != nil && tasks.Declared(request)
+	if parks || request.Params.Name != permissionPrompt {
+		var raised *ask.Raised
+		var err error
+		if parks || p.wait == 0 {
+			raised, err = t.asker.Raise(ctx, call)
+		} else {
+			raised, err = t.asker.RaiseKept(ctx, call, keptFor)
+		}
 		if raised == nil {
 			raised = &ask.Raised{}
 		}

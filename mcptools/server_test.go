@@ -417,25 +417,35 @@ func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {
 	require.Equal(t, api.StatusCancelled, run.Status)
 
 	// The client disconnects: its request stays open for a client that asks again.
+	leave := s.calling(s.service.Connect(), "permission_prompt", `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)
+	s.pending()
+	leave()
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	require.JSONEq(t, `{"behavior":"allow","updatedInput":{}}`, s.prompt(s.agent(), `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)())
+}
+
+// calling has a client call a tool, and returns what disconnects it.
+func (s *scene) calling(c *client.Client, tool, arguments string) (leave func()) {
+	s.Helper()
 	var leaving atomic.Bool
-	server := mcptools.NewServer(mcptools.Options{Client: s.service.Connect(), For: mcptools.ForAgents, SessionID: "work", AgentID: "coder", Leaving: leaving.Load})
+	server := mcptools.NewServer(mcptools.Options{Client: c, For: mcptools.ForAgents, SessionID: "work", AgentID: "coder", Leaving: leaving.Load})
 	stdin, theirs := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- server.Run(t.Context(), &mcp.IOTransport{Reader: stdin, Writer: discard{}}) }()
+	go func() { served <- server.Run(s.Context(), &mcp.IOTransport{Reader: stdin, Writer: discard{}}) }()
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"permission_prompt","arguments":{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`,
 	} {
 		_, err := io.WriteString(theirs, line+"\n")
-		require.NoError(t, err)
+		require.NoError(s, err)
 	}
-	s.pending()
-	leaving.Store(true)
-	require.NoError(t, theirs.Close())
-	<-served
-	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
-	require.JSONEq(t, `{"behavior":"allow","updatedInput":{}}`, s.prompt(s.agent(), `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)())
+	return func() {
+		s.Helper()
+		leaving.Store(true)
+		require.NoError(s, theirs.Close())
+		<-served
+	}
 }
 
 type discard struct{}

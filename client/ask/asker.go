@@ -64,6 +64,8 @@ type Call struct {
 	Question *api.UserQuestionRequest
 	// checkpoint is for the worker that claims the decided run.
 	checkpoint api.JSON
+	// keptFor is set for a kept call; see [Asker.RaiseKept].
+	keptFor time.Duration
 }
 
 // Answer is the result of a call.
@@ -246,6 +248,9 @@ func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Du
 	if lease > 0 {
 		params.Claim = &api.ClaimOptions{WorkerID: workerID(), LeaseMs: lease.Milliseconds()}
 		suspension.Hold, suspension.CancelWhenAbandoned = true, true
+		if call.keptFor > 0 {
+			params.Claim.WorkerID, suspension.AbandonedAfterMs = keeper, call.keptFor.Milliseconds()
+		}
 	}
 	return params, nil
 }

@@ -38,26 +38,28 @@ func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (
 	reading := &reading{Asker: a, raised: raised, reader: rand.Text()}
 	until := time.Now().Add(wait)
 	patience := time.Now().Add(a.patience())
-	away := false
+	// The first read is not held, so that the lease of a kept call is renewed before the wait.
+	atOnce := raised.fence == ""
 	for {
 		left := held
 		if wait >= 0 {
 			left = max(0, min(held, time.Until(until)))
 		}
 		asked := time.Now()
-		answer, err := reading.look(ctx, left, away)
-		away = false
+		answer, err := reading.look(ctx, left, atOnce)
+		atOnce = false
 		switch {
 		case err == nil && answer.settled():
 			return answer, nil
 		case err == nil:
+			a.keep(ctx, answer.Run)
 			patience = time.Now().Add(a.patience())
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case !transient(err) || time.Now().After(patience):
 			return nil, err
 		default:
-			away = true
+			atOnce = true // to notice the end of an outage
 		}
 		if wait >= 0 && !time.Now().Before(until) {
 			return answer, err
@@ -95,10 +97,9 @@ func (a *Answer) settled() bool { return a.Outcome != "" || a.Ended != "" }
 
 func (a *Asker) patience() time.Duration { return cmp.Or(a.Patience, 10*time.Minute) }
 
-// look reads the run, held for at most hold, and takes the decision if there is one. The
-// first read after an outage is not held, to notice its end at once.
-func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Answer, error) {
-	if away {
+// look reads the run, held for at most hold unless atOnce, and takes the decision if there is one.
+func (r *reading) look(ctx context.Context, hold time.Duration, atOnce bool) (*Answer, error) {
+	if atOnce {
 		hold = 0
 	}
 	run, err := r.Client.AwaitRun(ctx, r.raised.RunID, client.UntilDecided, hold)
@@ -159,6 +160,9 @@ func readerOf(run *api.RunView) string {
 // take completes a decided run and returns it, or nil if another process holds it. Before that it
 // reads what the service signed, which only the holder of the lease gets.
 func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*api.RunView, error) {
+	if r.raised.fence == "" && kept(run) {
+		r.raised.fence = firstFence
+	}
 	if r.raised.fence == "" {
 		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
 		if err != nil {

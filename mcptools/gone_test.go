@@ -1,0 +1,88 @@
+package mcptools_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// renewals tells of each renewal of a lease once the service has answered it.
+type renewals chan struct{}
+
+func (r renewals) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if strings.HasSuffix(request.URL.Path, "/heartbeat") {
+		r <- struct{}{}
+	}
+	return response, err
+}
+
+// An agent that disconnects while its call is held is shown as gone. The same call made again, and a look, bring it back,
+// and get a decision that was made meanwhile.
+func TestAnAgentThatIsGoneIsShownAndFindsItsDecision(t *testing.T) {
+	t.Parallel()
+	var nowMs atomic.Int64
+	nowMs.Store(time.Now().UnixMilli())
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Store: store.Options{NowMs: nowMs.Load}})
+	s := &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
+	note := func() string {
+		t.Helper()
+		if explained := s.pending().Explain; explained != nil {
+			return explained.Text
+		}
+		return ""
+	}
+	const deploy = `{"tool_name":"deploy","input":{"to":"production"},"key":"d1"`
+	const gone = "The agent that asked has been gone for 57 min. It gets the decision when it asks again; otherwise the request is withdrawn in 23 h."
+
+	renewed := make(renewals, 100)
+	leave := s.calling(service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), "request_approval", deploy+"}")
+	<-renewed
+	open := s.pending()
+	require.Empty(t, note())
+	leave()
+	require.Empty(t, note(), "it may ask again at once")
+	nowMs.Add(time.Hour.Milliseconds())
+	require.Equal(t, gone, note())
+	explained, err := s.person.ExplainRequest(t.Context(), open.Request.Handle)
+	require.NoError(t, err)
+	require.Contains(t, explained.Text, gone)
+
+	again := s.agent()
+	require.Equal(t, "pending", s.told(again, "check_decision", `{"run_id":"`+open.RunID+`","wait_seconds":0}`).Status)
+	require.Empty(t, note())
+	nowMs.Add(time.Hour.Milliseconds())
+	require.Equal(t, gone, note())
+	require.Equal(t, open.RunID, s.told(again, "request_approval", deploy+`,"wait_seconds":0}`).RunID)
+	require.Empty(t, note())
+
+	nowMs.Add(time.Hour.Milliseconds())
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	nowMs.Add(100 * time.Hour.Milliseconds())
+	allowed := s.told(s.agent(), "request_approval", deploy+"}")
+	require.Equal(t, "allowed", allowed.Status)
+	require.Equal(t, open.RunID, allowed.RunID)
+
+	// The lease of an agent that has just left does not keep another process from reading the decision.
+	leave = s.calling(service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), "request_approval", deploy+"}")
+	<-renewed
+	leave()
+	open = s.pending()
+	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not now"})
+	denied := s.told(again, "check_decision", `{"run_id":"`+open.RunID+`","wait_seconds":0}`)
+	require.Equal(t, "denied", denied.Status)
+
+	// A call that only looks is not watched.
+	s.told(again, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":0}`)
+	nowMs.Add(time.Hour.Milliseconds())
+	require.Empty(t, note())
+}
