@@ -20,7 +20,7 @@ const (
 	maxWait         = 24 * 3600
 	withdrawTimeout = 5 * time.Second
 	// keptFor is how long a request stays open after its client has gone.
-	keptFor = 24 * time.Hour
+	keptFor = 7 * 24 * time.Hour
 )
 
 // waitFor is a number of seconds. Negative means without a limit.
@@ -45,7 +45,7 @@ func (w waitArgument) wait() (waitFor, error) {
 
 const (
 	keySchema  = `{"type": "string", "description": "Names this call. Until its decision is read, the same call with the same key finds the same request, even after a restart. After that, or once the request was withdrawn, it asks again."}`
-	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id. An open request is withdrawn once no call has asked for it for 24 hours; one that was raised with 0 stays open."}`
+	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id. An open request is withdrawn once no call has asked for it for seven days; one that was raised with 0 stays open."}`
 
 	approvalSchema = `{
   "type": "object", "additionalProperties": false, "required": ["tool_name", "input"],

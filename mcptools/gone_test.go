@@ -42,7 +42,7 @@ func TestAnAgentThatIsGoneIsShownAndFindsItsDecision(t *testing.T) {
 		return ""
 	}
 	const deploy = `{"tool_name":"deploy","input":{"to":"production"},"key":"d1"`
-	const gone = "The agent that asked has been gone for 57 min. It gets the decision when it asks again; otherwise the request is withdrawn in 23 h."
+	const gone = "The agent that asked has been away for 57 min. It gets the decision when it asks again; otherwise the request is withdrawn in 6 days."
 
 	renewed := make(renewals, 100)
 	leave := s.calling(service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), "request_approval", deploy+"}")

@@ -117,7 +117,7 @@ func goneText(w reads.Watched, nowMs int64) string {
 		return ""
 	}
 	withdrawn := span(w.LeaseExpiresAtMs + runs.SilentMs(w.Payload) - nowMs)
-	return " The agent that asked has been gone for " + span(nowMs-w.LeaseExpiresAtMs) +
+	return " The agent that asked has been away for " + span(nowMs-w.LeaseExpiresAtMs) +
 		". It gets the decision when it asks again; otherwise the request is withdrawn in " + withdrawn + "."
 }
 

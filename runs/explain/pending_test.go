@@ -138,14 +138,14 @@ func TestTheAgentOfACallIsGone(t *testing.T) {
 		"gone": since(hour + minute), "there": since(-1), "released": {}, "input": since(minute), "late": since(25 * hour),
 	}}
 	got := w.explain(t, pending("gone", call), pending("there", call), pending("released", call), pending("other", call), pending("input"), pending("late", call))
-	require.Equal(t, "The agent that asked has been gone for 1 h. It gets the decision when it asks again; otherwise the request is withdrawn in 22 h.", got[0].Text)
+	require.Equal(t, "The agent that asked has been away for 1 h. It gets the decision when it asks again; otherwise the request is withdrawn in 22 h.", got[0].Text)
 	require.Equal(t, []*api.PendingExplanation{nil, nil, nil, nil}, got[1:5])
 	require.Contains(t, got[5].Text, "withdrawn in less than 1 s.", "the service was down meanwhile")
 	require.Equal(t, 1, w.reads, "for all rows")
 
 	facts := asked(model.KindApproval)
 	facts.Watched = since(minute)
-	require.Contains(t, explain.Request(&facts).Text, "No deadline. The agent that asked has been gone for 1 min.")
+	require.Contains(t, explain.Request(&facts).Text, "No deadline. The agent that asked has been away for 1 min.")
 }
 
 // A healthy service reads nothing more for its lists.
