@@ -1,5 +1,6 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
+import { followAim, hasAimed } from "./aimed.js";
 import { get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
@@ -126,7 +127,7 @@ function upsert(one, arrives, listed) {
   inbox.prompts.set(one.handle, one);
   byID.set(idOf(one.session, one.run, one.request.id), one.handle);
   joinRow(one);
-  if (!arrives) { inbox.order.push(one.handle); return; }
+  if (!arrives) { (hasAimed() ? inbox.fresh : inbox.order).push(one.handle); return; }
   // One that would move rows in view waits, so that nothing moves under a person's hand.
   if (fits(one)) inbox.order.push(one.handle); else inbox.fresh.push(one.handle);
   arrived(one);
@@ -308,7 +309,7 @@ function take(kind, items, there, since) {
 }
 
 function loaded() {
-  if (!inbox.loaded) sort();
+  if (!inbox.complete && !hasAimed()) sort();
   inbox.loaded = true;
   if (inbox.connection === "connecting") inbox.connection = "live"; // a lost one is back with its next frame
   changed();
@@ -317,9 +318,8 @@ function loaded() {
 // completed is told of all that is open.
 function completed(there) {
   for (const one of open()) if (!there.has(one.handle)) void lookUp(one.handle);
-  if (!inbox.complete) sort();
-  inbox.complete = true;
   loaded();
+  inbox.complete = true;
 }
 
 // resync reads what is open: another tab has the stream, and this one may have missed a part of it.
@@ -358,6 +358,7 @@ async function readLists(there) {
 
 let offline;
 export function start() {
+  followAim(() => inbox.loaded);
   const shared = shareStream((on, signal) => void follow("/v1/stream?fields=summary&viewing=true", on, signal), {
     frame(name, text) {
       clearTimeout(offline);
