@@ -190,11 +190,8 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 		if err := in.clock.refresh(ctx, in.hub.store); err != nil {
 			return err
 		}
-		if err := in.readViewing(ctx); err != nil {
-			return err
-		}
 		found, err = in.shown.check(ctx, in.hub.store)
-		return err
+		return errors.Join(err, in.readViewing(ctx)) // a failing read of who is there must not end the checks
 	})
 	if err != nil && ctx.Err() == nil {
 		in.report(ctx, err)

@@ -97,6 +97,10 @@ func TestAnInboxShowsWhoHasARequestOpen(t *testing.T) {
 		v.say(errors.New("cannot be read"))
 		poll()
 		require.Contains(t, adas.taken(), `{"requests":[]}`, "nobody counts as viewing then")
+		b.board.commit("lost", "+1") // without a notice
+		poll()
+		poll()
+		require.Contains(t, adas.taken(), "event: stream_gap", "what was missed is still found")
 		v.say(nil, two)
 		poll()
 		require.Contains(t, adas.taken(), "user:ben")
