@@ -11,8 +11,9 @@ const (
 type PresenceBody struct {
 	_       struct{} `body:"closed"`
 	Visible bool     `json:"visible" body:"required"`
-	// Viewing is the handle of the request that the caller has open there; others who may decide it can see that.
-	Viewing string `json:"viewing,omitzero" body:"filled"`
+	// Viewing is the handle of the request that the caller has open there, "" for none; others who may decide it can see
+	// that. Nil leaves what a call before said, so that a second device does not end it.
+	Viewing *string `json:"viewing,omitempty"`
 }
 
 // ViewingView says who has which requests open in their inbox, without its reader. It replaces the one before.

@@ -12,8 +12,9 @@ type Suspension struct {
 	// CancelWhenAbandoned makes the service cancel the run once its worker has been silent for two
 	// lease lengths, because no worker would act on the decision. It needs Hold.
 	CancelWhenAbandoned bool `json:"cancel_when_abandoned,omitzero"`
-	// AbandonedAfterMs replaces the second lease length of CancelWhenAbandoned, MinLeaseMs to MaxAbandonedAfterMs. With
-	// it, only a run with an open request is cancelled: a decision stays until it is read.
+	// AbandonedAfterMs, in place of CancelWhenAbandoned, is how long the worker must be silent after its lease, MinLeaseMs
+	// to MaxAbandonedAfterMs. Only a run with an open request is then cancelled: a decision stays until it is read. It
+	// needs Hold. A service that does not know it cancels nothing.
 	AbandonedAfterMs int64 `json:"abandoned_after_ms,omitzero"`
 	// SettledAfter is the settled_number of the last decision that the checkpoint includes, or the
 	// after of the attached wait. When absent, the checkpoint is assumed to include the decisions

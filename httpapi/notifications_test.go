@@ -210,7 +210,7 @@ func (s *brokenStore) SetQuietHours(context.Context, string, *notify.QuietHours)
 
 func (s *brokenStore) Presence(context.Context, string) (int64, error) { return 0, s.err }
 
-func (s *brokenStore) SetPresence(context.Context, *reads.Viewer, int64) error { return s.err }
+func (s *brokenStore) SetPresence(context.Context, *reads.Viewer, int64, int64) error { return s.err }
 
 func (s *brokenStore) Viewers(context.Context, int64, int) ([]reads.Viewer, error) { return nil, s.err }
 

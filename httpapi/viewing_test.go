@@ -53,7 +53,7 @@ func testViewing(t *testing.T, a *rig, keyring *auth.Keyring) {
 	}
 	present(`{"visible":true,"viewing":"nothing"}`, ada).refused(api.CodeRequestNotFound)
 	present(`{"visible":true,"viewing":"%00"}`, ada, unchecked()).refused(api.CodeRequestNotFound)
-	present(`{"visible":true,"viewing":""}`, ada, unchecked()).refused(api.CodeInvalidRequest).pointer("/viewing")
+	present(`{"visible":true,"viewing":1}`, ada, unchecked()).refused(api.CodeInvalidRequest).pointer("/viewing")
 	present(fmt.Sprintf(`{"visible":true,"viewing":%q}`, handles[0]), elsewhere).refused(api.CodeRequestNotFound)
 	present(`{"visible":true}`, observer).refused(api.CodeForbidden)
 	present(`{"visible":true}`, agent).refused(api.CodeForbidden)
@@ -76,10 +76,10 @@ func testViewing(t *testing.T, a *rig, keyring *auth.Keyring) {
 	late := a.follow(t, path, elsewhere)
 	require.Equal(t, both, late.viewing(), "also what is not new")
 
-	// Neither leaving nor a call without a request leaves anybody there, nor does a settled request.
+	// Neither leaving nor an empty handle leaves anybody there, nor does a settled request.
 	present(`{"visible":false}`, ada).want(http.StatusNoContent)
 	require.Empty(t, bens.viewing())
-	present(`{"visible":true}`, ben).want(http.StatusNoContent)
+	present(`{"visible":true,"viewing":""}`, ben).want(http.StatusNoContent)
 	require.Empty(t, adas.viewing())
 	a.post(t, "/v1/runs/views-run-1/approvals", allow("a"), ben).want(http.StatusAccepted)
 	opens(ada, handles[0])

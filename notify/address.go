@@ -78,8 +78,9 @@ type Store interface {
 	SetQuietHours(ctx context.Context, principal string, hours *QuietHours) error
 	// Presence returns until when a person counts as looking at their inbox; 0 if they never did or have left it.
 	Presence(ctx context.Context, principal string) (untilMs int64, err error)
-	// SetPresence writes what Presence returns, and the request that the person has open meanwhile.
-	SetPresence(ctx context.Context, person *reads.Viewer, untilMs int64) error
+	// SetPresence writes what Presence returns, and the request that the person has open meanwhile. One from before stays
+	// if the presence ends after keepAfterMs.
+	SetPresence(ctx context.Context, person *reads.Viewer, untilMs, keepAfterMs int64) error
 	// Viewers returns the people who have a request open, by principal, at most maxViewers.
 	Viewers(ctx context.Context, nowMs int64, maxViewers int) ([]reads.Viewer, error)
 }

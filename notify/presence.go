@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"math"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -19,10 +20,10 @@ const presenceHoldMs = 30_000
 func (s *Service) SetPresence(ctx context.Context, caller *auth.Identity, said *api.PresenceBody) error {
 	person := reads.Viewer{Principal: caller.Principal}
 	if !said.Visible {
-		return s.options.Store.SetPresence(ctx, &person, 0)
+		return s.options.Store.SetPresence(ctx, &person, 0, math.MaxInt64)
 	}
-	if said.Viewing != "" {
-		found, err := s.options.Reader.Within(reads.ScopeOf(caller)).DecisionByHandle(ctx, said.Viewing)
+	if said.Viewing != nil && *said.Viewing != "" {
+		found, err := s.options.Reader.Within(reads.ScopeOf(caller)).DecisionByHandle(ctx, *said.Viewing)
 		if err != nil {
 			return err
 		}
@@ -34,7 +35,11 @@ func (s *Service) SetPresence(ctx context.Context, caller *auth.Identity, said *
 	if err != nil {
 		return err
 	}
-	return s.options.Store.SetPresence(ctx, &person, nowMs+api.PresenceMs)
+	keepAfterMs := nowMs
+	if said.Viewing != nil {
+		keepAfterMs = math.MaxInt64
+	}
+	return s.options.Store.SetPresence(ctx, &person, nowMs+api.PresenceMs, keepAfterMs)
 }
 
 // Viewers returns the people who have a request open in their inbox, by principal, at most api.MaxViewers.

@@ -164,7 +164,7 @@ func TestWhoHasARequestOpen(t *testing.T) {
 		another := s.sender(t, stored, s.board)
 		ada := &auth.Identity{Principal: "user:ada", Role: api.RoleOperator}
 		opens := func(who *auth.Identity, handle string) error {
-			return another.SetPresence(t.Context(), who, &api.PresenceBody{Visible: true, Viewing: handle})
+			return another.SetPresence(t.Context(), who, &api.PresenceBody{Visible: true, Viewing: &handle})
 		}
 		viewers := func() []reads.Viewer {
 			t.Helper()
@@ -196,9 +196,13 @@ func TestWhoHasARequestOpen(t *testing.T) {
 		require.Empty(t, viewers(), "it lapses")
 		require.NoError(t, opens(ada, s.open.Handle))
 		require.Equal(t, there[:1], viewers())
-		s.later.Add(-1)
+		require.NoError(t, another.SetPresence(t.Context(), ada, &api.PresenceBody{Visible: true}))
+		require.Equal(t, there[:1], viewers(), "another device of theirs has none open")
+		s.later.Add(-api.PresenceMs - 1)
 		require.Empty(t, viewers(), "a clock that was set back leaves nobody there")
-		s.later.Add(1)
+		s.later.Add(2*api.PresenceMs + 1)
+		require.NoError(t, another.SetPresence(t.Context(), ada, &api.PresenceBody{Visible: true}))
+		require.Empty(t, viewers(), "what lapsed does not come back")
 		s.settle(t)
 		require.NoError(t, opens(ada, s.open.Handle))
 		require.Empty(t, viewers(), "a settled request is nothing to look at")

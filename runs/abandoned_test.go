@@ -148,7 +148,7 @@ func TestAbandonedRequestHasAPeriod(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			h.start("r")
-			command := watched(approval("a"))
+			command := hold("r", 1, approval("a"))
 			command.AbandonedAfterMs = dayMs
 			_, change, err := h.decide(command)
 			require.NoError(t, err)
@@ -192,11 +192,14 @@ func TestWatchNeedsSomebodyWhoHolds(t *testing.T) {
 	require.Equal(t, "/cancel_when_abandoned", refused.Faults[0].Pointer)
 
 	for _, afterMs := range []int64{-1, api.MinLeaseMs - 1, api.MaxAbandonedAfterMs + 1} {
-		command = watched(approval("a"))
+		command = hold("r", 1, approval("a"))
 		command.AbandonedAfterMs = afterMs
 		require.Equal(t, "/abandoned_after_ms", h.refused(api.CodeInvalidRequest, command).Faults[0].Pointer)
 	}
-	command = hold("r", 1, approval("a"))
-	command.AbandonedAfterMs = dayMs
-	require.Equal(t, "/abandoned_after_ms", h.refused(api.CodeInvalidRequest, command).Faults[0].Pointer)
+	withBoth, withoutHold := watched(approval("a")), hold("r", 1, approval("a"))
+	withoutHold.Hold = false
+	for _, command := range []*runs.Suspend{withBoth, withoutHold} {
+		command.AbandonedAfterMs = dayMs
+		require.Equal(t, "/abandoned_after_ms", h.refused(api.CodeInvalidRequest, command).Faults[0].Pointer)
+	}
 }

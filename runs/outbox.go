@@ -58,14 +58,14 @@ type abandonedPayload struct {
 // longestLookMs is how long a check waits at most, so that the effect of a run that is over does not stay for days.
 const longestLookMs = api.MaxLeaseMs
 
-// SilentMs returns how long a worker must be silent after its lease before its requests are withdrawn, from the payload
-// of an api.EffectCancelAbandoned; 0 if that cannot be read.
-func SilentMs(payload api.JSON) int64 {
+// Silence returns how long a worker must be silent after its lease before its requests are withdrawn, and whether only
+// open ones are, from the payload of an api.EffectCancelAbandoned; zero values if that cannot be read.
+func Silence(payload api.JSON) (silentMs int64, onlyOpen bool) {
 	var abandoned abandonedPayload
 	if json.Unmarshal(payload, &abandoned) != nil {
-		return 0
+		return 0, false
 	}
-	return abandoned.SilentMs
+	return abandoned.SilentMs, abandoned.OnlyOpen
 }
 
 // enqueueEffect writes a pending effect with the decision. It is due at once unless DueAtMs is

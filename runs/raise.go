@@ -148,7 +148,7 @@ func (w *workingCopy) emitRaised(run *model.Run, eventType api.EventType, ids []
 // oweCancelWhenAbandoned enqueues the check for an abandoned suspension with
 // cancel_when_abandoned, unless none of its requests is open.
 func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension) {
-	if !s.CancelWhenAbandoned {
+	if !s.CancelWhenAbandoned && s.AbandonedAfterMs == 0 {
 		return
 	}
 	for _, request := range w.openRequests(run.RunID) {

@@ -25,8 +25,10 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	}
 	if after := s.AbandonedAfterMs; after != 0 {
 		switch {
-		case !s.CancelWhenAbandoned:
-			faults.Add(prefix+"/abandoned_after_ms", "needs cancel_when_abandoned")
+		case !s.Hold:
+			faults.Add(prefix+"/abandoned_after_ms", "needs hold")
+		case s.CancelWhenAbandoned:
+			faults.Add(prefix+"/abandoned_after_ms", "stands in place of cancel_when_abandoned")
 		case after < api.MinLeaseMs || after > api.MaxAbandonedAfterMs:
 			faults.Add(prefix+"/abandoned_after_ms", "must be between %d and %d", api.MinLeaseMs, int64(api.MaxAbandonedAfterMs))
 		}

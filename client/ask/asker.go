@@ -247,9 +247,11 @@ func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Du
 	}
 	if lease > 0 {
 		params.Claim = &api.ClaimOptions{WorkerID: workerID(), LeaseMs: lease.Milliseconds()}
-		suspension.Hold, suspension.CancelWhenAbandoned = true, true
+		suspension.Hold = true
 		if call.keptFor > 0 {
 			params.Claim.WorkerID, suspension.AbandonedAfterMs = keeper, call.keptFor.Milliseconds()
+		} else {
+			suspension.CancelWhenAbandoned = true
 		}
 	}
 	return params, nil

@@ -86,6 +86,8 @@ type reading struct {
 	reader string
 	// claimed is what a claim by this wait returned, if there was one.
 	claimed *api.Resume
+	// assumed says that the fence is the one of a kept call, and foreign that another principal has that.
+	assumed, foreign bool
 	// grant and answer are what the service signed for this wait. They are kept because a run that
 	// was completed gives them to nobody, and the reply of its completion may be lost.
 	grant  string
@@ -160,8 +162,9 @@ func readerOf(run *api.RunView) string {
 // take completes a decided run and returns it, or nil if another process holds it. Before that it
 // reads what the service signed, which only the holder of the lease gets.
 func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*api.RunView, error) {
-	if r.raised.fence == "" && kept(run) {
-		r.raised.fence = firstFence
+	if r.raised.fence == "" && kept(run) && !r.foreign {
+		r.raised.fence, r.assumed = firstFence, true
+		r.keep(ctx, run) // what the service signs lasts no longer than the lease
 	}
 	if r.raised.fence == "" {
 		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
@@ -173,7 +176,7 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 	if _, _, allowed := answer.Allowed(); allowed || answer.Outcome == api.OutcomeAnswered {
 		if err := r.check(ctx, answer); err != nil {
 			if err = unlessLost(err); err == nil {
-				r.raised.fence = ""
+				r.letGo()
 			}
 			return nil, err
 		}
@@ -185,11 +188,17 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 	completed, err := r.Client.CompleteRun(ctx, run.RunID, r.raised.fence, output)
 	if err != nil {
 		if !transient(err) {
-			r.raised.fence = ""
+			r.letGo()
 		}
 		return nil, unlessLost(err)
 	}
 	return completed, nil
+}
+
+// letGo has the next read claim the run.
+func (r *reading) letGo() {
+	r.foreign = r.foreign || r.assumed
+	r.raised.fence, r.assumed = "", false
 }
 
 // check reads what the service signed, and has the caller check it while the decision is still unread.

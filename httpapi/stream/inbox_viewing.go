@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/reads"
@@ -16,13 +17,18 @@ type viewing struct {
 	viewers []reads.Viewer
 }
 
+// viewingTimeout bounds a read, because events wait for it.
+const viewingTimeout = 500 * time.Millisecond
+
 // readViewing reads who has which requests open, if a follower shows it, and wakes the followers after a change.
-// Nobody counts as viewing while that cannot be read.
-func (in *inbox) readViewing(ctx context.Context) error {
-	if in.hub.viewers == nil || in.showsViewing.Load() == 0 {
-		return nil
+// Nobody counts as viewing while that is not read.
+func (in *inbox) readViewing(ctx context.Context) (err error) {
+	var viewers []reads.Viewer
+	if in.hub.viewers != nil && in.showsViewing.Load() > 0 {
+		timed, cancel := context.WithTimeout(ctx, viewingTimeout)
+		defer cancel()
+		viewers, err = in.hub.viewers(timed, in.clock.nowMs())
 	}
-	viewers, err := in.hub.viewers(ctx, in.clock.nowMs())
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !slices.Equal(viewers, in.viewing.viewers) {

@@ -116,9 +116,13 @@ func goneText(w reads.Watched, nowMs int64) string {
 	if w.LeaseExpiresAtMs == 0 || w.LeaseExpiresAtMs > nowMs {
 		return ""
 	}
-	withdrawn := span(w.LeaseExpiresAtMs + runs.SilentMs(w.Payload) - nowMs)
-	return " The agent that asked has been away for " + span(nowMs-w.LeaseExpiresAtMs) +
-		". It gets the decision when it asks again; otherwise the request is withdrawn in " + withdrawn + "."
+	silentMs, onlyOpen := runs.Silence(w.Payload)
+	away := " The agent that asked has been away for " + span(nowMs-w.LeaseExpiresAtMs)
+	withdrawn := "the request is withdrawn in " + span(w.LeaseExpiresAtMs+silentMs-nowMs) + "."
+	if !onlyOpen {
+		return away + "; " + withdrawn
+	}
+	return away + ". It gets the decision when it asks again; otherwise " + withdrawn
 }
 
 // silent returns, by handle, how long no worker has asked for the run of a request; at least SilentMs. A request is

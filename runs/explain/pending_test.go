@@ -144,6 +144,8 @@ func TestTheAgentOfACallIsGone(t *testing.T) {
 	require.Equal(t, 1, w.reads, "for all rows")
 
 	facts := asked(model.KindApproval)
+	facts.Watched = reads.Watched{LeaseExpiresAtMs: now - 5_000, Payload: api.JSON(`{"silent_ms":30000}`)}
+	require.Contains(t, explain.Request(&facts).Text, "The agent that asked has been away for 5 s; the request is withdrawn in 25 s.")
 	facts.Watched = since(minute)
 	require.Contains(t, explain.Request(&facts).Text, "No deadline. The agent that asked has been away for 1 min.")
 }

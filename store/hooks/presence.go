@@ -29,14 +29,14 @@ func (k *Endpoints) Presence(ctx context.Context, principal string) (int64, erro
 }
 
 // SetPresence implements notify.Store.
-func (k *Endpoints) SetPresence(ctx context.Context, person *reads.Viewer, untilMs int64) error {
-	_, err := k.write(ctx, nil, sqlSetPresence, person.Principal, untilMs, person.Handle, person.SessionID, person.AgentID)
+func (k *Endpoints) SetPresence(ctx context.Context, person *reads.Viewer, untilMs, keepAfterMs int64) error {
+	_, err := k.write(ctx, nil, sqlSetPresence, person.Principal, untilMs, person.Handle, person.SessionID, person.AgentID, keepAfterMs)
 	return err
 }
 
 // Viewers implements notify.Store.
 func (k *Endpoints) Viewers(ctx context.Context, nowMs int64, maxViewers int) ([]reads.Viewer, error) {
-	// An end further away was written before the clock was set back.
+	// An end much further away was written before the clock was set back; nowMs may be a little old.
 	targets := func(v *reads.Viewer) []any { return []any{&v.Principal, &v.Handle, &v.SessionID, &v.AgentID} }
-	return read.List(ctx, k.db, targets, sqlViewers, nowMs, nowMs+api.PresenceMs, max(maxViewers, 0))
+	return read.List(ctx, k.db, targets, sqlViewers, nowMs, nowMs+2*api.PresenceMs, max(maxViewers, 0))
 }

@@ -158,12 +158,16 @@ ON CONFLICT (principal) DO UPDATE SET zone = excluded.zone, from_minutes = exclu
 	sqlClearQuietHours = `DELETE FROM quiet_hours WHERE principal = $1`
 )
 
-// sqlSetPresence takes $1 principal, $2 until_ms, $3 request_handle, $4 session_id and $5 agent_id.
+// sqlSetPresence takes $1 principal, $2 until_ms, $3 request_handle, $4 session_id and $5 agent_id. What was there of the
+// last three stays if until_ms was after $6.
 const sqlSetPresence = `
 INSERT INTO presence (principal, until_ms, request_handle, session_id, agent_id)
 VALUES (CAST($1 AS text), CAST($2 AS bigint), CAST($3 AS text), CAST($4 AS text), CAST($5 AS text))
 ON CONFLICT (principal) DO UPDATE SET
-	until_ms = excluded.until_ms, request_handle = excluded.request_handle, session_id = excluded.session_id, agent_id = excluded.agent_id`
+	until_ms = excluded.until_ms,
+	request_handle = CASE WHEN presence.until_ms > CAST($6 AS bigint) THEN presence.request_handle ELSE excluded.request_handle END,
+	session_id = CASE WHEN presence.until_ms > CAST($6 AS bigint) THEN presence.session_id ELSE excluded.session_id END,
+	agent_id = CASE WHEN presence.until_ms > CAST($6 AS bigint) THEN presence.agent_id ELSE excluded.agent_id END`
 
 // The statements about links. A wrong code and a right one both need a try that is left, so that many
 // guesses at once are no more guesses than one after the other. The tries of all links of a person count, too.

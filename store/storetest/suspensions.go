@@ -127,7 +127,7 @@ var suspensionTests = map[string]func(*harness){
 			"claimed": {Claims: 1}, "left": {Claims: 1, Attached: true},
 		}, holdings)
 		watched := approvals("a")
-		watched.Hold, watched.CancelWhenAbandoned, watched.AbandonedAfterMs = true, true, 5_000
+		watched.Hold, watched.AbandonedAfterMs = true, 5_000
 		handles := map[string]string{}
 		for _, runID := range []string{"over", "decided", "released", "watched"} {
 			h.do(&runs.CreateRun{
@@ -146,7 +146,8 @@ var suspensionTests = map[string]func(*harness){
 		require.Len(h, watching, 1)
 		one := watching[handles["watched"]]
 		require.Equal(h, h.run("watched").Run.LeaseExpiresAtMs, one.LeaseExpiresAtMs)
-		require.EqualValues(h, 5_000, runs.SilentMs(one.Payload))
+		silentMs, _ := runs.Silence(one.Payload)
+		require.EqualValues(h, 5_000, silentMs)
 		none, err := h.store.Holdings(h.ctx, nil)
 		require.NoError(h, err)
 		require.Empty(h, none)

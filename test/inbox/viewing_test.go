@@ -51,7 +51,7 @@ func (f *flows) viewing(t *testing.T) {
 	before := look.call(place, nil)
 	p.press("\t") // the person is there
 	seen(handles[1], "user:mara")
-	require.NoError(t, ben.SetPresence(t.Context(), api.PresenceBody{Visible: true, Viewing: handles[1]}))
+	require.NoError(t, ben.SetPresence(t.Context(), api.PresenceBody{Visible: true, Viewing: &handles[1]}))
 	p.until("who else has it open", func() bool { return strings.Contains(item.text(), "Ben has it open") })
 	require.Equal(t, before, look.call(place, nil), "the button stays under the pointer")
 	p.accessible("a request that somebody else has open")
@@ -73,7 +73,7 @@ func (f *flows) viewing(t *testing.T) {
 	p.until("the page has said that its person is there", func() bool { return p.read(present) != said })
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
-	require.NoError(t, admin.SetPresence(t.Context(), api.PresenceBody{Visible: true, Viewing: handles[1]}))
+	require.NoError(t, admin.SetPresence(t.Context(), api.PresenceBody{Visible: true, Viewing: &handles[1]}))
 	for _, frame := range seen(handles[1], "user:root") {
 		require.NotContains(t, frame, "user:mara")
 	}

@@ -6,9 +6,9 @@ const onList = target => target.closest?.(".rows, .detail");
 
 export const hasAimed = () => begun;
 
-// followAim listens for what the person does, once there is a list to aim at.
-export function followAim(isShown) {
-  const begins = does => event => { if (!begun && isShown() && does(event)) begun = true; };
+// followAim listens for what the person does, once there is a row to aim at.
+export function followAim(hasRows = () => document.querySelector(".list .row")) {
+  const begins = does => event => { if (!begun && does(event) && hasRows()) begun = true; };
   const listen = (type, does) => addEventListener(type, begins(does), { capture: true, passive: true });
   // A list that changes below a pointer at rest is no act of the person.
   listen("pointermove", event => (event.movementX || event.movementY) && onList(event.target));

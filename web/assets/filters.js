@@ -10,8 +10,8 @@ import { setQuery } from "./route.js";
 import { longestSearch } from "./search.js";
 import { groupedBy, place, rowIndex, visible } from "./shown.js";
 
-// filter looks at another list: what was settled is not in it.
-const filter = change => { clearSettled(); setQuery(change, true); };
+// filter looks at another list: what was settled is not in it, and what is new is.
+const filter = change => { if (inbox.fresh.length > 0) showFresh(); else clearSettled(); setQuery(change, true); };
 
 const kinds = [["", "All"], ["approval", "Approvals"], ["question", "Questions"]];
 const orders = [["", "Most urgent"], ["oldest", "Oldest"], ["newest", "Newest"]];

@@ -127,7 +127,7 @@ function upsert(one, arrives, listed) {
   inbox.prompts.set(one.handle, one);
   byID.set(idOf(one.session, one.run, one.request.id), one.handle);
   joinRow(one);
-  if (!arrives) { (hasAimed() ? inbox.fresh : inbox.order).push(one.handle); return; }
+  if (!arrives) { (hasAimed() && !one.snoozedUntilMs ? inbox.fresh : inbox.order).push(one.handle); return; }
   // One that would move rows in view waits, so that nothing moves under a person's hand.
   if (fits(one)) inbox.order.push(one.handle); else inbox.fresh.push(one.handle);
   arrived(one);
@@ -358,7 +358,7 @@ async function readLists(there) {
 
 let offline;
 export function start() {
-  followAim(() => inbox.loaded);
+  followAim();
   const shared = shareStream((on, signal) => void follow("/v1/stream?fields=summary&viewing=true", on, signal), {
     frame(name, text) {
       clearTimeout(offline);
@@ -370,7 +370,7 @@ export function start() {
       if (inbox.connection === "live" || inbox.connection === "connecting") inbox.connection = "reconnecting";
       if (!offline) {
         const since = Date.now();
-        offline = setTimeout(() => { inbox.connection = "offline"; inbox.offlineSince = since; changed(); }, offlineAfter);
+        offline = setTimeout(() => { Object.assign(inbox, { connection: "offline", offlineSince: since, viewing: new Map() }); changed(); }, offlineAfter);
       }
       changed();
     },

@@ -33,9 +33,11 @@ export function followPresence(env = browser()) {
     here = now - touchedAt < inUse;
     const viewing = env.shares() ? open : "";
     if (!here || viewing === said && Math.abs(now - Number(env.get(kept))) < every) return;
+    // Another device of the person may have one open: none is said only after one was.
+    const news = viewing || said ? viewing : undefined;
     said = viewing;
     env.set(kept, String(now));
-    env.say(true, viewing);
+    env.say(true, news);
   }
 
   function touched() {
@@ -78,7 +80,7 @@ function browser() {
     say(visible, open) {
       if (!mayDecide()) return;
       fetch("/v1/me/presence", {
-        method: "PUT", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify({ visible, viewing: open || undefined }), keepalive: true, credentials: "same-origin", cache: "no-store",
+        method: "PUT", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify({ visible, viewing: open }), keepalive: true, credentials: "same-origin", cache: "no-store",
       }).catch(() => {});
     },
     listen({ check, touched, opened, leave }) {

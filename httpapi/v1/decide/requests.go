@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -81,14 +82,29 @@ func (h *handlers) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if view.RequesterExcluded, err = h.requesterExcluded(r, &found.Request); err != nil {
 		return err
 	}
-	if found.Request.Open() {
-		may := auth.From(r.Context()).May(auth.Decide) && view.RequesterExcluded == nil
-		view.MayDecide = &may
+	if view.MayDecide, err = h.mayDecide(r.Context(), &view, &found.Request); err != nil {
+		return err
 	}
 	if err := h.addContext(r.Context(), &view, &found.Request, calls); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, view)
+}
+
+// mayDecide says whether the caller's allow or answer would be accepted now; nil for a settled request.
+func (h *handlers) mayDecide(ctx context.Context, view *api.RequestView, request *model.Request) (*bool, error) {
+	if !request.Open() {
+		return nil, nil
+	}
+	may := auth.From(ctx).May(auth.Decide) && view.RequesterExcluded == nil
+	if may && request.DueAtMs != 0 {
+		nowMs, err := h.Store.NowMs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		may = nowMs < request.DueAtMs
+	}
+	return &may, nil
 }
 
 // requesterExcluded tells a caller why its allow of an open approval would be refused; nil when it

@@ -198,8 +198,8 @@ func (p *people) setPresence(w http.ResponseWriter, r *http.Request) error {
 	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	if body.Viewing != "" && !refusal.ValidID(body.Viewing) {
-		return refusal.UnknownRequest(wire.Shown(body.Viewing))
+	if viewing := body.Viewing; viewing != nil && *viewing != "" && !refusal.ValidID(*viewing) {
+		return refusal.UnknownRequest(wire.Shown(*viewing))
 	}
 	if p.notify != nil {
 		if err := p.notify.SetPresence(r.Context(), auth.From(r.Context()), &body); err != nil {

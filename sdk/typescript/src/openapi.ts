@@ -935,8 +935,8 @@ export interface components {
             snoozed_until_ms?: components["schemas"]["TimeMs"];
         };
         PresenceBody: {
-            /** @description The handle of the request that the caller has open, with `visible: true`. */
-            viewing?: components["schemas"]["ID"];
+            /** @description The handle of the request that the caller has open, with `visible: true`; empty for none. Absent leaves what a call before said. */
+            viewing?: string;
             visible: boolean;
         };
         /** @description Who calls. */
@@ -1643,7 +1643,7 @@ export interface components {
         Suspension: {
             /**
              * Format: int64
-             * @description With `cancel_when_abandoned`: how long the worker must be silent after its lease, in place of a second lease length. A run whose requests are settled by then is not cancelled.
+             * @description With `hold`, in place of `cancel_when_abandoned`: the run is cancelled once its worker has been silent for that long after its lease, unless its requests are settled by then.
              */
             abandoned_after_ms?: number;
             approvals?: components["schemas"]["ApprovalRequest"][];

@@ -6,7 +6,7 @@ const settle = async () => { for (let i = 0; i < 5; i++) await new Promise(done 
 const listeners = {};
 let channel, answer;
 globalThis.sessionStorage = globalThis.localStorage = { getItem: () => null };
-globalThis.document = { visibilityState: "visible", addEventListener() {}, removeEventListener() {} };
+globalThis.document = { visibilityState: "visible", addEventListener() {}, removeEventListener() {}, querySelector: () => inbox.loaded };
 globalThis.addEventListener = (type, listener) => { listeners[type] = listener; };
 globalThis.removeEventListener = () => {};
 globalThis.BroadcastChannel = class { constructor() { channel = this; } postMessage() {} close() {} };

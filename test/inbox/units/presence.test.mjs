@@ -90,7 +90,7 @@ test("the request that is open is said once it stays open, and again with the re
   tab.later();
   assert.deepEqual(w.opened.splice(0), [undefined], "nothing is open at a hidden page");
   w.show(tab);
-  assert.deepEqual(w.opened.splice(0), [""], "not at once when it is looked at again");
+  assert.deepEqual(w.opened.splice(0), [undefined], "not at once when it is looked at again");
   tab.later();
   assert.deepEqual(w.opened.splice(0), ["h5"]);
 });
@@ -105,7 +105,7 @@ test("a person who does not share it is there without it", () => {
   w.opens(tab, "h2");
   tab.later();
   w.pass(60_000);
-  assert.deepEqual(w.opened.splice(0), ["h1", "", ""], "taken back, and not said again");
+  assert.deepEqual(w.opened.splice(0), ["h1", "", undefined], "taken back, and not said again");
 });
 
 test("two tabs that have different requests open do not take turns", () => {

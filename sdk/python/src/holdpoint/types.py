@@ -923,7 +923,8 @@ class PendingQuestionView(TypedDict):
 
 
 class PresenceBody(TypedDict):
-    # The handle of the request that the caller has open, with `visible: true`.
+    # The handle of the request that the caller has open, with `visible: true`; empty for none. Absent leaves what a call
+    # before said.
     viewing: NotRequired[str]
     visible: bool
 
@@ -1691,8 +1692,8 @@ class SuspendReply(TypedDict):
 
 class Suspension(TypedDict):
     # What to wait for; at least one request.
-    # With `cancel_when_abandoned`: how long the worker must be silent after its lease, in place of a second lease length. A
-    # run whose requests are settled by then is not cancelled.
+    # With `hold`, in place of `cancel_when_abandoned`: the run is cancelled once its worker has been silent for that long
+    # after its lease, unless its requests are settled by then.
     abandoned_after_ms: NotRequired[int]
     approvals: NotRequired[list[ApprovalRequest]]
     # With `hold`: the run is cancelled once its worker has been silent for twice its lease.
