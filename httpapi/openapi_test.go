@@ -77,7 +77,7 @@ func TestABrokenExampleIsFound(t *testing.T) {
 
 // notFilters are the query parameters that narrow no list.
 var notFilters = map[string]bool{
-	"limit": true, "page": true, "cursor": true, "after": true, "fields": true, "priority_active": true, "until": true, "fence": true, "ticket": true, "context": true,
+	"limit": true, "page": true, "cursor": true, "after": true, "fields": true, "priority_active": true, "until": true, "fence": true, "ticket": true, "context": true, "viewing": true,
 }
 
 // A script with an unset variable sends an empty filter. If it were ignored, the call would list
