@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,17 +14,29 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// viewing reads frames until one says who has which requests open.
-func (r *reader) viewing() []api.ViewedRequest {
-	r.t.Helper()
+// viewer reads who has which requests open from a stream.
+type viewer struct {
+	*reader
+	before []api.ViewedRequest
+}
+
+// sees reads frames until they say that these requests are open. A read that takes too long shows nobody for a moment,
+// and then what was there before. Nothing else may be shown.
+func (v *viewer) sees(wanted ...api.ViewedRequest) {
+	v.t.Helper()
 	for {
-		one := r.event()
+		one := v.event()
 		if one.name != "viewing" {
 			continue
 		}
 		var view api.ViewingView
-		require.NoError(r.t, json.Unmarshal([]byte(one.data), &view))
-		return view.Requests
+		require.NoError(v.t, json.Unmarshal([]byte(one.data), &view))
+		shown := append([]api.ViewedRequest(nil), view.Requests...) // nil for nobody
+		if reflect.DeepEqual(shown, wanted) {
+			v.before = wanted
+			return
+		}
+		require.True(v.t, shown == nil || reflect.DeepEqual(shown, v.before), "wanted %v, but %v", wanted, shown)
 	}
 }
 
@@ -60,31 +73,33 @@ func testViewing(t *testing.T, a *rig, keyring *auth.Keyring) {
 
 	const path = "/v1/stream?viewing=true"
 	a.get(t, "/v1/stream?viewing=yes", ada, unchecked()).refused(api.CodeBadRequest)
-	bens, bound := a.follow(t, path, ben), a.follow(t, path, elsewhere)
+	follow := func(who option) *viewer { return &viewer{reader: a.follow(t, path, who)} }
+	by := func(handle string, people ...string) api.ViewedRequest {
+		return api.ViewedRequest{Handle: handle, Viewing: people}
+	}
+	bens, bound := follow(ben), follow(elsewhere)
 	plain, seen, own := a.follow(t, "/v1/stream", ben), a.follow(t, path, observer), a.follow(t, path, agent)
 	opens(ada, handles[0])
-	require.Equal(t, []api.ViewedRequest{{Handle: handles[0], Viewing: []string{"user:ada.views"}}}, bens.viewing())
+	bens.sees(by(handles[0], "user:ada.views"))
 	opens(ada, handles[1])
-	second := []api.ViewedRequest{{Handle: handles[1], Viewing: []string{"user:ada.views"}}}
-	require.Equal(t, second, bens.viewing(), "one at a time")
-	require.Equal(t, second, bound.viewing(), "the first request is none of theirs")
-	adas := a.follow(t, path, ada)
+	bens.sees(by(handles[1], "user:ada.views"))
+	bound.sees(by(handles[1], "user:ada.views")) // the first request is none of theirs
+	adas := follow(ada)
 	opens(ben, handles[1])
-	require.Equal(t, []api.ViewedRequest{{Handle: handles[1], Viewing: []string{"user:ben.views"}}}, adas.viewing(), "without oneself")
-	both := []api.ViewedRequest{{Handle: handles[1], Viewing: []string{"user:ada.views", "user:ben.views"}}}
-	require.Equal(t, both, bound.viewing())
-	late := a.follow(t, path, elsewhere)
-	require.Equal(t, both, late.viewing(), "also what is not new")
+	adas.sees(by(handles[1], "user:ben.views")) // without oneself
+	both := by(handles[1], "user:ada.views", "user:ben.views")
+	bound.sees(both)
+	follow(elsewhere).sees(both) // also what is not new
 
 	// Neither leaving nor an empty handle leaves anybody there, nor does a settled request.
 	present(`{"visible":false}`, ada).want(http.StatusNoContent)
-	require.Empty(t, bens.viewing())
+	bens.sees()
 	present(`{"visible":true,"viewing":""}`, ben).want(http.StatusNoContent)
-	require.Empty(t, adas.viewing())
+	adas.sees()
 	a.post(t, "/v1/runs/views-run-1/approvals", allow("a"), ben).want(http.StatusAccepted)
 	opens(ada, handles[0])
 	opens(ben, handles[1])
-	require.Equal(t, []api.ViewedRequest{{Handle: handles[1], Viewing: []string{"user:ben.views"}}}, adas.viewing())
+	adas.sees(by(handles[1], "user:ben.views"))
 	a.post(t, "/v1/runs/views-run-2/cancel", `{}`, ben).want(http.StatusOK)
 
 	// The others are told of the requests alone.

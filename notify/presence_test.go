@@ -26,6 +26,16 @@ func (s *replicas) about(t *testing.T, runID string) {
 	s.runID, s.open = runID, &record.Requests[0]
 }
 
+// startStanding is startReplicas with a clock that stands still, and the store of the messages.
+func startStanding(t *testing.T, database string) (*replicas, notify.Store) {
+	t.Helper()
+	s := startReplicas(t, database)
+	s.stands.Store(time.Now().UnixMilli())
+	stored, is := s.Store.(notify.Store)
+	require.True(t, is)
+	return s, stored
+}
+
 // absent is a store that cannot say who is at their inbox.
 type absent struct{ notify.Store }
 
@@ -37,10 +47,7 @@ func (absent) Presence(context.Context, string) (int64, error) {
 func TestTheDefaultMessageWaitsAtTheInbox(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
-		s := startReplicas(t, database)
-		s.stands.Store(time.Now().UnixMilli())
-		stored, is := s.Store.(notify.Store)
-		require.True(t, is)
+		s, stored := startStanding(t, database)
 		another := s.sender(t, stored, s.board)
 		looks := func(who string, visible bool) {
 			t.Helper()
@@ -157,10 +164,7 @@ func TestAPersonAtTheInboxIsNotTold(t *testing.T) {
 func TestWhoHasARequestOpen(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
-		s := startReplicas(t, database)
-		s.stands.Store(time.Now().UnixMilli())
-		stored, is := s.Store.(notify.Store)
-		require.True(t, is)
+		s, stored := startStanding(t, database)
 		another := s.sender(t, stored, s.board)
 		ada := &auth.Identity{Principal: "user:ada", Role: api.RoleOperator}
 		opens := func(who *auth.Identity, handle string) error {

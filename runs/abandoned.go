@@ -6,7 +6,7 @@ import (
 )
 
 // CancelAbandoned cancels a run whose worker is gone, if the worker raised its requests with
-// cancel_when_abandoned (docs/spec/v1.md#abandoned-requests). It also finishes the effect when the
+// cancel_when_abandoned or abandoned_after_ms (docs/spec/v1.md#abandoned-requests). It also finishes the effect when the
 // run is over or another worker has claimed it. Otherwise it schedules the next check. Issue it
 // after ClaimEffect.
 //

@@ -146,7 +146,7 @@ func (w *workingCopy) emitRaised(run *model.Run, eventType api.EventType, ids []
 }
 
 // oweCancelWhenAbandoned enqueues the check for an abandoned suspension with
-// cancel_when_abandoned, unless none of its requests is open.
+// cancel_when_abandoned or abandoned_after_ms, unless none of its requests is open.
 func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension) {
 	if !s.CancelWhenAbandoned && s.AbandonedAfterMs == 0 {
 		return

@@ -39,7 +39,7 @@ func TestAnotherTokenReadsTheDecisionOfAKeptCall(t *testing.T) {
 			{RequestID: run.PendingApprovalIDs[0], Behavior: api.BehaviorAllow},
 		}})
 		require.NoError(t, err)
-		answer, err := (&ask.Asker{Client: reader, AgentID: "coder"}).Await(t.Context(), raised.RunID, time.Minute)
+		answer, err := (&ask.Asker{Client: reader, AgentID: "coder"}).Await(t.Context(), raised.RunID, -1)
 		require.NoError(t, err)
 		require.Equal(t, api.OutcomeAllowed, answer.Outcome, "%+v", answer)
 		require.False(t, answer.Spent)

@@ -324,6 +324,7 @@ function completed(there) {
 
 // resync reads what is open: another tab has the stream, and this one may have missed a part of it.
 function resync() {
+  inbox.viewing = new Map(); // the tab that has the stream says it again
   early = new Set();
   decisionsMade();
   void readLists(new Set());

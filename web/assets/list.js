@@ -94,6 +94,6 @@ export function List({ current }) {
       ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span dir="auto" title=${plain(name)}>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
         html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
-      ${list.length === 0 && html`<p class="empty">${!inbox.complete ? "Loading…" : awake().length === 0 ? "All clear" : inbox.fresh.length > 0 ? "" : "No matching requests."}</p>`}
+      ${list.length === 0 && html`<p class="empty">${!inbox.complete ? "Loading…" : awake().length === 0 ? "All clear" : inbox.fresh.length > 0 ? "No matching requests among those shown." : "No matching requests."}</p>`}
     </div>${words && html`<${SearchWhole} list=${searched()} text=${words} onRead=${changed} />`}<${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
 }

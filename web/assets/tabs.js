@@ -73,7 +73,7 @@ export function shareStream(open, use, env = browser()) {
     ({ from: leader, term, n: seen } = message);
     heardAt = env.now();
     leaderVisible = message.visible;
-    if (missed) { use.resync(); if (!changed) post({ type: "hello" }); }
+    if (missed) { use.resync(); post({ type: "hello" }); }
     if (message.type === "frame") use.frame(message.name, message.text);
     if (message.type === "closed") use.closed();
   }
