@@ -8,6 +8,7 @@ BENCH_TIME ?= 1s
 SOAK ?= 10m
 DATABASE ?= sqlite:churn.db
 CHURN_RUNS ?= 200000
+ROLE_CALLS ?= 1000000
 
 .PHONY: help
 help: ## Show this list
@@ -102,8 +103,8 @@ expiry: ## Let 10,000 requests fall due at once on two replicas
 	HOLDPOINT_EXPIRY_DUE=10000 go test -count 1 -tags faults -v -run VeryMany ./test/expiry
 
 .PHONY: roles
-roles: ## Make a million calls with credentials of every role and hold them against a second table
-	HOLDPOINT_ROLE_CALLS=1000000 go test -count 1 -tags faults -timeout 4h -v ./test/roles
+roles: ## Make ROLE_CALLS calls (a million) with credentials of every role and hold them against a second table
+	HOLDPOINT_ROLE_CALLS=$(ROLE_CALLS) go test -count 1 -tags faults -timeout 4h -v ./test/roles
 
 .PHONY: neighbours
 neighbours: ## Measure what one caller's most expensive calls cost another, and fail above bounds
