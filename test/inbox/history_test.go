@@ -46,7 +46,7 @@ func (f *flows) history(t *testing.T) {
 	p.until("the one with all words", func() bool {
 		return strings.Count(p.read(pastRows), "\n") == 0 && strings.HasPrefix(p.read(pastRows), "make history-two Allowed by")
 	})
-	require.Equal(t, "?q=HISTORY-two+because", p.eval("location.search"))
+	p.until("its address", func() bool { return p.read("location.search") == "?q=HISTORY-two+because" })
 	p.find("searchbox", "Search decisions").write("nothing of the kind")
 	p.until("none", func() bool { return strings.Contains(p.shown(), "No matching decisions.") })
 	p.find("searchbox", "Search decisions").write("make history-")

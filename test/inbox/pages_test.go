@@ -175,5 +175,5 @@ func (f *flows) many(t *testing.T) {
 	p.until("the one that was asked for", func() bool {
 		return p.read(items) == "1" && p.read(`document.querySelector(".list li").ariaLabel`) == "Use bulk: 777"
 	})
-	require.Contains(t, p.eval("location.search"), "q=")
+	p.until("its address", func() bool { return strings.Contains(p.read("location.search"), "q=") })
 }

@@ -6,12 +6,13 @@ import { groupings } from "./groups.js";
 import { Icon } from "./icons.js";
 import { awake, clearSettled, inbox, settledCount, showFresh } from "./inbox.js";
 import { marked } from "./marks.js";
-import { setQuery } from "./route.js";
+import { setQuery, typeQuery } from "./route.js";
 import { longestSearch } from "./search.js";
 import { groupedBy, place, rowIndex, visible } from "./shown.js";
 
-// filter looks at another list: what was settled is not in it, and what is new is.
-const filter = change => { if (inbox.fresh.length > 0) showFresh(); else clearSettled(); setQuery(change, true); };
+// another looks at another list: what was settled is not in it, and what is new is.
+const another = () => { if (inbox.fresh.length > 0) showFresh(); else clearSettled(); };
+const filter = change => { another(); setQuery(change, true); };
 
 const kinds = [["", "All"], ["approval", "Approvals"], ["question", "Questions"]];
 const orders = [["", "Most urgent"], ["oldest", "Oldest"], ["newest", "Newest"]];
@@ -31,7 +32,7 @@ export function Filters({ params }) {
     ${options.map(([name, text]) => html`<option value=${name} selected=${value === name}>${text}</option>`)}</select></label>`;
   const group = by => { settings.set("group", by); filter({ group: by }); };
   return html`<div class=${"filters" + (searching ? " searching" : "")}>
-    <label class="search"><span class="sr">Filter</span><${Icon} name="search" /><input type="search" placeholder="Search or filter" maxlength=${longestSearch} value=${params.get("q") ?? ""} onInput=${e => filter({ q: e.target.value })} onKeyDown=${toList} /></label>
+    <label class="search"><span class="sr">Filter</span><${Icon} name="search" /><input type="search" placeholder="Search or filter" maxlength=${longestSearch} value=${params.get("q") ?? ""} onInput=${e => { another(); typeQuery({ q: e.target.value }); }} onKeyDown=${toList} /></label>
     <button class="quiet only-narrow" aria-pressed=${String(searching)} onClick=${() => { search(!searching); if (searching) filter({ q: "" }); }}>${searching ? "Close search" : html`<${Icon} name="search" /><span class="sr">Search</span>`}</button>
     <div class="tabs" role="group" aria-label="Kind">${kinds.map(([kind, label]) => html`<button class="tab" aria-pressed=${String((params.get("kind") ?? "") === kind)} onClick=${() => filter({ kind })}>${label} <span class="n">${count(kind)}</span></button>`)}</div>
     ${params.get("agent") && html`<button class="tab" onClick=${() => filter({ agent: "" })}>Agent: ${marked(params.get("agent"))} ✕</button>`}

@@ -11,7 +11,7 @@ import { isMine, nowMs } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
 import { Linked } from "./page.js";
-import { go, query, setQuery } from "./route.js";
+import { go, query, setQuery, typeQuery } from "./route.js";
 import { isNarrow, onWidth } from "./screen.js";
 import { longestSearch } from "./search.js";
 import { SearchWhole } from "./search_whole.js";
@@ -25,7 +25,7 @@ const filter = change => setQuery({ ...change, prompt: "" }, true);
 const whoDecided = one => settledWords(one.kind, one.resolution, nowMs(), isMine(one.handle), false);
 
 function Row({ one, current }) {
-  const reason = reasonOf(one.resolution), address = new URLSearchParams(location.search);
+  const reason = reasonOf(one.resolution), address = query();
   address.set("prompt", one.handle);
   // A wide page shows what has the focus. On a narrow one it is a page of its own.
   const show = adds => { if (query().get("prompt") !== one.handle) setQuery({ prompt: one.handle }, !adds); };
@@ -85,7 +85,7 @@ export function History() {
   };
   const words = text.trim() !== "", searched = words && list.length === found; // else there are others to show
   return html`<h1 class="sr">History</h1><div class=${"inbox history" + (current ? " has-detail" : "")}>
-    <div class="filters"><label class="search"><span class="sr">Search decisions</span><${Icon} name="search" /><input type="search" placeholder="Search decisions" maxlength=${longestSearch} value=${text} onInput=${e => filter({ q: e.target.value })} onKeyDown=${field} /></label>
+    <div class="filters"><label class="search"><span class="sr">Search decisions</span><${Icon} name="search" /><input type="search" placeholder="Search decisions" maxlength=${longestSearch} value=${text} onInput=${e => typeQuery({ q: e.target.value, prompt: "" })} onKeyDown=${field} /></label>
       <label class="select"><span class="clipped">Outcome</span><select onChange=${e => filter({ outcome: e.target.value })}>${["", ...Object.keys(outcomes)].map(one => html`<option value=${one} selected=${(params.get("outcome") ?? "") === one}>${outcomes[one] ?? "All"}</option>`)}</select></label>
       <label class="select"><span>Decided by</span><input value=${params.get("actor") ?? ""} onChange=${e => filter({ actor: e.target.value.trim() })} /></label>
       <${Given} name="agent_id" label="Agent" value=${params.get("agent_id")} /><${Given} name="session_id" label="Session" value=${params.get("session_id")} />

@@ -3,23 +3,45 @@
 let listeners = new Set();
 export const onRoute = listener => { listeners.add(listener); return () => listeners.delete(listener); };
 const tell = () => listeners.forEach(listener => listener());
-addEventListener("popstate", tell);
+addEventListener("popstate", () => { forget(); tell(); });
 
-export const query = () => new URLSearchParams(location.search);
+// typed is what stands after the path while somebody types into a search, else null. It is written to the address
+// once the typing rests: Safari refuses the hundredth change in half a minute, and then the search would stop there.
+let typed = null, rest = 0;
+const restMs = 400;
+function forget() { clearTimeout(rest); typed = null; }
+function settle() {
+  if (typed !== null) history.replaceState(null, "", location.pathname + typed);
+  forget();
+}
 
-export function go(to, replaces = false) {
-  history[replaces ? "replaceState" : "pushState"](null, "", to);
-  scrollTo({ top: 0, behavior: "instant" });
+export const query = () => new URLSearchParams(typed ?? location.search);
+
+export function go(to, replaces = false) { change(to, replaces); scrollTo({ top: 0, behavior: "instant" }); tell(); }
+
+// setQuery changes parameters of the address; replaces says that Back does not undo it.
+export function setQuery(parameters, replaces = false) { change(location.pathname + searchWith(parameters), replaces); tell(); }
+
+// typeQuery changes parameters with each letter that is typed. Back does not undo it.
+export function typeQuery(parameters) {
+  const search = searchWith(parameters);
+  forget();
+  typed = search;
+  rest = setTimeout(settle, restMs);
   tell();
 }
 
-// setQuery changes parameters of the address; replaces says that Back does not undo it.
-export function setQuery(change, replaces = false) {
+function change(to, replaces) {
+  if (!replaces) settle();
+  forget();
+  history[replaces ? "replaceState" : "pushState"](null, "", to);
+}
+
+function searchWith(parameters) {
   const params = query();
-  for (const [name, value] of Object.entries(change)) if (value) params.set(name, value); else params.delete(name);
+  for (const [name, value] of Object.entries(parameters)) if (value) params.set(name, value); else params.delete(name);
   const text = params.toString();
-  history[replaces ? "replaceState" : "pushState"](null, "", location.pathname + (text && "?" + text));
-  tell();
+  return text && "?" + text;
 }
 
 // followLinks keeps links of the page in the page; the documents are other pages.
