@@ -185,7 +185,11 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 	} else {
 		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended
 		e.forward(ctx, send)
-		stopped := context.AfterFunc(ctx, func() { send(syscall.SIGTERM) })
+		stopped := context.AfterFunc(ctx, func() {
+			if !errors.Is(context.Cause(ctx), errTimedOut) { // --timeout is the limit of the wait
+				send(syscall.SIGTERM)
+			}
+		})
 		stopKeeping := keeper.keep(func() { send(syscall.SIGTERM) })
 		_ = command.Wait() // the process state has the result
 		stopped()

@@ -114,8 +114,8 @@ func TestARefusedCallIsMadeElsewhere(t *testing.T) {
 			}
 		}
 	}))
-	defer server.Close()
 	defer serving.Wait()
+	defer server.Close() // after it no handler begins
 	plain, opener := &http.Transport{MaxIdleConnsPerHost: 100}, &http.Transport{}
 	transport := &multiplex.Transport{
 		Plain: plain, Opener: &http.Client{Transport: opener}, BaseURL: server.URL, MaxReplyBytes: 1 << 20,
@@ -175,8 +175,8 @@ func silent(t *testing.T) (url string, opened *atomic.Int64) {
 	}))
 	t.Cleanup(func() {
 		end()
+		server.Close() // after it no handler begins
 		serving.Wait()
-		server.Close()
 	})
 	return server.URL, opened
 }

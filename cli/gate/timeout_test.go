@@ -1,0 +1,53 @@
+package gate
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// The time of --timeout is over before the approved command is, which goes on.
+func TestTheTimeoutDoesNotEndACommand(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"run_id":"r","status":"completed"}`)
+	}))
+	t.Cleanup(service.Close)
+	opened, err := client.New(service.URL, client.WithoutMultiplexing())
+	require.NoError(t, err)
+	t.Cleanup(opened.Close)
+	read, stdin, err := os.Pipe() // a file: nobody waits for a copy of it
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = read.Close() })
+	stdout, written := io.Pipe()
+	e := &execution{
+		gate:  gate{Client: opened, terminal: &console.Console{Stdin: read, Stdout: written, Stderr: io.Discard}, lease: time.Hour, params: client.CreateRunParams{RunID: "r"}},
+		relay: newRelay(),
+	}
+	t.Cleanup(e.relay.stop)
+	timedOut, cancel := context.WithCancelCause(t.Context())
+	cancel(errTimedOut)
+	ended := make(chan error, 1)
+	go func() {
+		defer written.Close()
+		ended <- e.carryOut(timedOut, plan{argv: []string{"sh", "-c", `while read line; do echo "$line"; done`}, cwd: t.TempDir()}, &keeper{gate: &e.gate, fence: "1"})
+	}()
+	lines := bufio.NewScanner(stdout)
+	for range 200 {
+		_, _ = io.WriteString(stdin, "on\n")
+		require.True(t, lines.Scan(), "it was told to stop")
+	}
+	require.NoError(t, stdin.Close())
+	require.NoError(t, <-ended)
+	require.Zero(t, e.code)
+}
