@@ -36,6 +36,12 @@ var Statuses = []Status{
 	StatusCompleted, StatusFailed, StatusInterrupted, StatusCancelled,
 }
 
+// Errors of runs that the service has cancelled because whoever asked is gone (docs/spec/v1.md#abandoned-requests).
+const (
+	ErrorWorkerGone = "the worker that asked is gone"
+	ErrorAgentGone  = "the agent that asked is gone" // of a run of KindCall
+)
+
 // Statuses of a session without an active run.
 const (
 	SessionIdle  Status = "idle"

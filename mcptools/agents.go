@@ -113,7 +113,7 @@ func decisionOf(decided *ask.Answer) decision {
 	case decided.Outcome == "" && decided.Ended == "":
 		told.Status = "pending"
 		told.Message = "No decision yet. This is not a permission. Call check_decision with the run_id."
-	case decided.Question != nil:
+	case decided.Question != nil && decided.Ended == "":
 		told.Status, told.Message = statusOf(decided), why(decided.Resolution)
 	default:
 		told.Status, told.Message = statusOf(decided), sentence(decided)

@@ -146,7 +146,7 @@ func sentence(decided *ask.Answer) string {
 	case decided.Outcome == api.OutcomeCancelled:
 		return "Withdrawn" + by + " before anybody decided, so it was not allowed" + reason
 	case decided.Ended != "":
-		return "The request was ended (" + string(decided.Ended) + ") before anybody decided, so it was not allowed"
+		return "The request was ended (" + string(decided.Ended) + "), so it was not allowed"
 	case decided.Outcome == "":
 		return "Nobody has decided yet, so it was not allowed"
 	default:

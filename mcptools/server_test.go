@@ -516,6 +516,49 @@ func TestAModelAsksAndChecksLater(t *testing.T) {
 	require.Contains(t, s.refused(agent, "check_decision", `{"run_id":"foreign","wait_seconds":0}`), "not made by an agent's call")
 }
 
+// An allow or an answer that was taken back before the agent read it, by a cancelled run or an interrupted session,
+// permits nothing, however often it is read.
+func TestADecisionThatWasTakenBackPermitsNothing(t *testing.T) {
+	takeBack := map[string]func(s *scene, runID string) error{
+		"cancelled": func(s *scene, runID string) error {
+			_, err := s.person.CancelRun(t.Context(), runID, "wrong host")
+			return err
+		},
+		"interrupted": func(s *scene, runID string) error {
+			run, err := s.person.GetRun(t.Context(), runID)
+			if err == nil {
+				_, err = s.person.InterruptSession(t.Context(), run.SessionID, "wrong host")
+			}
+			return err
+		},
+	}
+	for status, taken := range takeBack {
+		t.Run(status, func(t *testing.T) {
+			s := newScene(t)
+			agent := s.agent()
+			asked := s.told(agent, "request_approval", `{"tool_name":"deploy","input":{"to":"production"},"key":"k","wait_seconds":0}`)
+			s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+			require.NoError(t, taken(s, asked.RunID))
+			for range 2 {
+				read := s.told(agent, "check_decision", `{"run_id":"`+asked.RunID+`"}`)
+				require.Equal(t, status, read.Status)
+				require.Nil(t, read.Input)
+				require.Contains(t, read.Message, "so it was not allowed")
+			}
+
+			question := s.told(agent, "ask_user", `{"question":"Where to?","wait_seconds":0}`)
+			_, err := s.person.AnswerRunQuestion(t.Context(), question.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+				RequestID: question.RequestID, Answers: []api.UserQuestionAnswer{{QuestionID: "answer", FreeformAnswer: "production"}},
+			}})
+			require.NoError(t, err)
+			require.NoError(t, taken(s, question.RunID))
+			read := s.told(agent, "check_decision", `{"run_id":"`+question.RunID+`"}`)
+			require.Equal(t, status, read.Status)
+			require.Empty(t, read.Answers)
+		})
+	}
+}
+
 func TestAgentsAreNotOfferedTheToolsOfPeople(t *testing.T) {
 	s := newScene(t)
 	offered := map[mcptools.For][]string{}

@@ -55,9 +55,9 @@ func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 				effect.DueAtMs = min(goneAtMs, w.nowMs+longestLookMs)
 				return reply, nil
 			}
-			reason := "the worker that asked is gone"
+			reason := api.ErrorWorkerGone
 			if run.Kind == api.KindCall {
-				reason = "the agent that asked is gone"
+				reason = api.ErrorAgentGone
 			}
 			w.cancelRun(run, reason, Actor{Name: api.ResolvedBySystem, Via: api.ViaWorker}, reason)
 		}

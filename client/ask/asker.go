@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // madeBy marks this package's runs in their metadata.
@@ -88,7 +87,8 @@ type Answer struct {
 	// Resolution is the recorded decision. It is empty until somebody has decided, and if
 	// the run ended without a decision.
 	Resolution api.Resolution
-	// Ended is the run's status if it ended without a decision.
+	// Ended is the run's status if it ended without a decision, or if it was cancelled or interrupted
+	// before an allow or an answer was read.
 	Ended api.Status
 	// Spent reports that the decision was already read. It does not allow another call.
 	Spent bool
@@ -333,33 +333,33 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 	}
 	var same any
 	if len(approvals) == 1 {
-		same = map[string]any{"tool_name": approvals[0].ToolName, "input": approvals[0].Input}
+		members := map[string]any{"tool_name": approvals[0].ToolName, "input": approvals[0].Input}
+		if approvals[0].ExcludeRequester {
+			members["exclude_requester"] = true
+		}
+		same = members
 	} else {
 		type shown struct {
-			Question string   `json:"question"`
-			Options  []string `json:"options"`
-			Multi    bool     `json:"multi_select"`
-			Freeform bool     `json:"allow_freeform"`
+			Question string `json:"question"`
+			Options  []any  `json:"options"` // a label, or a label and its description
+			Multi    bool   `json:"multi_select"`
+			Freeform bool   `json:"allow_freeform"`
 		}
 		asked := []shown{}
 		for _, one := range questions[0].Questions {
 			entry := shown{Question: one.Question, Multi: one.MultiSelect, Freeform: one.TakesFreeform()}
 			for _, option := range one.Options {
-				entry.Options = append(entry.Options, option.Label)
+				if option.Description == "" {
+					entry.Options = append(entry.Options, option.Label)
+				} else {
+					entry.Options = append(entry.Options, []string{option.Label, option.Description})
+				}
 			}
 			asked = append(asked, entry)
 		}
 		same = map[string]any{"questions": asked, "metadata": questions[0].Metadata}
 	}
-	text, err := json.Marshal(same)
-	if err == nil {
-		text, err = canonical.Text(text)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", client.ErrInvalid, err)
-	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return client.InputDigest(same)
 }
 
 // identityOf returns the identity in a run's metadata; the zero value for other runs.

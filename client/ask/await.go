@@ -97,6 +97,11 @@ type reading struct {
 // settled reports whether the wait is over.
 func (a *Answer) settled() bool { return a.Outcome != "" || a.Ended != "" }
 
+// permits reports whether the agent goes on with the answer.
+func (a *Answer) permits() bool {
+	return a.Outcome == api.OutcomeAllowed || a.Outcome == api.OutcomeAnswered
+}
+
 func (a *Asker) patience() time.Duration { return cmp.Or(a.Patience, 10*time.Minute) }
 
 // look reads the run, held for at most hold unless atOnce, and takes the decision if there is one.
@@ -121,6 +126,9 @@ func (r *reading) look(ctx context.Context, hold time.Duration, atOnce bool) (*A
 	}
 	switch {
 	case over(run.Status):
+		if answer.permits() && (run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted) {
+			answer.Outcome, answer.Resolution = "", api.Resolution{} // taken back before it was read
+		}
 		if answer.Outcome == "" {
 			answer.Ended = run.Status
 		}
@@ -141,7 +149,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, atOnce bool) (*A
 
 // addSigned adds what the service signed for this wait to the answer that it has read.
 func (r *reading) addSigned(answer *Answer) {
-	if !answer.Spent {
+	if answer.permits() && !answer.Spent {
 		answer.Grant, answer.Signed = r.grant, r.answer
 	}
 }
@@ -173,7 +181,7 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 		}
 		r.raised.fence, r.claimed = claim.Lease.Fence, claim.Resume
 	}
-	if _, _, allowed := answer.Allowed(); allowed || answer.Outcome == api.OutcomeAnswered {
+	if answer.permits() {
 		if err := r.check(ctx, answer); err != nil {
 			if err = unlessLost(err); err == nil {
 				r.letGo()

@@ -66,7 +66,8 @@ func (a *Asker) try(ctx context.Context, call Call, handed HandedOver) (*Answer,
 // Again reports whether a waiting caller must ask again: another process has read the
 // decision, or the service considered this one gone, for example while the computer slept.
 func (a *Answer) Again() bool {
-	return a.Spent || a.Outcome == api.OutcomeCancelled && a.Resolution.Via == api.ViaWorker && a.Resolution.ResolvedBy == api.ResolvedBySystem
+	return a.Spent || a.Outcome == api.OutcomeCancelled && a.Resolution.Via == api.ViaWorker && a.Resolution.ResolvedBy == api.ResolvedBySystem ||
+		a.Ended == api.StatusCancelled && a.Run.Error == api.ErrorAgentGone
 }
 
 // Held is a call that this process holds, or waits for together with others.

@@ -1,0 +1,41 @@
+package ask_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/client/ask"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// The same key finds the open call only while a person would decide the same: what an option stands for, and who may
+// allow, are part of that.
+func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
+	made, _, err := service.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "coder", Role: api.RoleAgent}, "user:test", "")
+	require.NoError(t, err)
+	asker := &ask.Asker{Client: service.Connect(client.WithToken(made.Secret)), AgentID: "coder"}
+	where := func(a, b string) ask.Call {
+		return ask.Call{SessionID: "s", Key: "k", Question: &api.UserQuestionRequest{Questions: []api.UserQuestion{{
+			ID: "q", Question: "Where to?", Options: []api.QuestionOption{{ID: "1", Label: "A", Description: a}, {ID: "2", Label: "B", Description: b}},
+		}}}}
+	}
+	deploy := func(excluded bool) ask.Call {
+		return ask.Call{SessionID: "s", Key: "k", Approval: &api.ApprovalRequest{ToolName: "deploy", Input: api.JSON(`{}`), ExcludeRequester: excluded}}
+	}
+	raise := func(call ask.Call) *ask.Raised {
+		raised, err := asker.Raise(t.Context(), call)
+		require.NoError(t, err)
+		return raised
+	}
+	first := raise(where("staging", "production"))
+	require.Equal(t, &ask.Raised{RunID: first.RunID, Joined: true}, raise(where("staging", "production")))
+	for _, other := range []ask.Call{where("production", "staging"), where("", "production"), where("", "")} {
+		require.NotEqual(t, first.RunID, raise(other).RunID)
+	}
+	require.NotEqual(t, raise(deploy(false)).RunID, raise(deploy(true)).RunID)
+}
