@@ -1,14 +1,22 @@
 package agent
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // lineOf is a line of a transcript with one call of a message of the model.
@@ -85,5 +93,30 @@ func TestSessionsAreResumedInTheirDirectoryOnly(t *testing.T) {
 		filepath.Join(under, "out"): false,
 	} {
 		require.Equal(t, want, within(directory, under), directory)
+	}
+}
+
+// An agent is stopped when its run is for another worker, not because the service cannot say so.
+func TestWhetherAnAgentHasItsDecisionIsAskedUntilTheServiceSays(t *testing.T) {
+	t.Parallel()
+	for status, unread := range map[api.Status]bool{api.StatusCompleted: false, api.StatusRunning: true, api.StatusCancelled: true} {
+		var calls atomic.Int64
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, `{"code":"unavailable"}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"run_id":"r","session_id":"s","status":"`+string(status)+`"}`)
+		}))
+		opened, err := client.New(service.URL, client.WithoutMultiplexing(), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+		require.NoError(t, err)
+		require.Equal(t, unread, (&resumer{service: opened}).unread(t.Context(), "r"), status)
+		require.Equal(t, int64(2), calls.Load())
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.False(t, (&resumer{service: opened}).unread(ended, "r"), "the agent has ended by itself")
+		opened.Close()
+		service.Close()
 	}
 }

@@ -155,7 +155,7 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 		command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	}
 	lost := context.AfterFunc(ctx, func() {
-		if !r.read(ctx, task.RunID()) {
+		if r.unread(running, task.RunID()) {
 			stop() // another worker may claim the run, and one agent is enough
 		}
 	})
@@ -178,6 +178,22 @@ func (r *resumer) leave(ctx context.Context, task *client.Task, reason string) e
 	r.said.Say("run %s is left to another worker: %s", task.RunID(), reason)
 	_, err := r.service.ReleaseRunFor(ctx, task.RunID(), task.Fence(), resumeDelay)
 	return err
+}
+
+// unread reports whether the hook has not read the decision of a run whose lease is lost. While the service cannot be
+// reached that is not known: an agent that has its decision works on. It returns false when ctx ends.
+func (r *resumer) unread(ctx context.Context, runID string) bool {
+	for {
+		run, err := r.service.GetRun(ctx, runID)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			return run.Status != api.StatusCompleted
+		case !console.Transient(err) || console.Sleep(ctx, time.Second) != nil:
+			return ctx.Err() == nil
+		}
+	}
 }
 
 // read reports whether the hook has read the decision of a run.

@@ -555,6 +555,57 @@ async def a_reply_that_is_too_large_is_not_asked_for_again():
         _http.MAX_REPLY_BYTES = before
 
 
+@case
+async def a_wait_that_is_given_up_as_its_decision_arrives_ends_no_other():
+    from holdpoint._waits import Waits
+
+    class Lease:
+        run_id, fence, stopped, ended, ending, withdrawn = "run-1", "f", None, None, False, 0
+
+        def __init__(self):
+            self.client = self.transport = self
+
+        async def while_leased(self, call):
+            return await call
+
+        async def suspend(self, *_):
+            return {}
+
+        async def await_settled(self, *_):
+            await asyncio.Event().wait()
+
+        async def withdraw(self, *_, **__):
+            self.withdrawn += 1
+
+        def pauses(self):
+            return self
+
+    def decide(waits, asked):
+        settled = {"request": asked, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
+        waits._record({"settled": [settled], "after": "1", "open": 0, "cancel_requested": False})
+
+    lease = Lease()
+    waits = Waits(lease, 1)
+    asked = [{"id": name, "tool_name": "rm", "input": 1} for name in ("decided", "open", "taken up")]
+    tasks = [asyncio.ensure_future(waits.until(one, None)) for one in asked]
+    while len(waits._raised()) < len(asked):
+        await asyncio.sleep(0)
+    tasks[0].cancel()
+    await asyncio.sleep(0)  # its withdrawal begins after the next line
+    decide(waits, asked[0])
+    tasks[2].cancel()
+    again = asyncio.ensure_future(waits.until(asked[2], None))
+    for task in (tasks[0], tasks[2]):
+        assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], asyncio.CancelledError)
+    assert not tasks[1].done() and not again.done(), (tasks, again)
+    assert lease.withdrawn == 0, lease.withdrawn
+    decide(waits, asked[1])
+    decide(waits, asked[2])
+    assert [(await task)["request"]["id"] for task in (tasks[1], again)] == ["open", "taken up"]
+    waits.end(HoldpointError([], "over"))
+    await waits.over()
+
+
 async def main():
     failed = 0
     for run in CASES:

@@ -138,6 +138,8 @@ class Waits:
             raise conflict
 
     async def _withdraw(self, waiter: _Waiter) -> None:
+        if self._waiters.get(waiter.id) is not waiter or waiter.waiting:
+            return  # since its caller gave up it was settled, its task has ended, or somebody else waits for it
         del self._waiters[waiter.id]
         if self._poll and not self._raised():
             self._poll.cancel()
