@@ -110,6 +110,9 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 			return r
 		}
 		a.post(t, "/v1/runs", `{"input":1}`, greedy, chunked).refused(wire.CodeTooManyBytes)
+		// The hermes contract has longer bodies. Their caller is charged for all of them.
+		hermes := limited(wire.Quota{Rate: ample, Bytes: 3 * wire.DefaultMaxBodyBytes})
+		hermes.post(t, "/v1/runs", strings.Repeat("x", 4*wire.DefaultMaxBodyBytes), greedy).refused(wire.CodeTooManyBytes)
 		goesOn(a)
 	})
 	t.Run("stored bytes", func(t *testing.T) {

@@ -24,6 +24,10 @@ import (
 // DefaultMaxBodyBytes is the default maximum size of a request body.
 const DefaultMaxBodyBytes = 1 << 20
 
+// LongestBodyBytes is the maximum size of a body at any face, in bytes. A body without a Content-Length has at most
+// what the service reads at every face.
+const LongestBodyBytes = 20 << 20
+
 // Bodies decodes request bodies. It caches the shapes of the types, so use one for all requests.
 type Bodies struct {
 	// MaxBytes is the maximum size of a body.

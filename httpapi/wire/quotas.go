@@ -182,9 +182,9 @@ func (q *Quotas) take(w http.ResponseWriter, r *http.Request, u use) (*taken, er
 		return nil, nil
 	}
 	if u.bytes = r.ContentLength; u.bytes < 0 {
-		u.bytes = q.maxBody
+		u.bytes = q.maxBody // no face reads more without a length
 	}
-	u.bytes = min(u.bytes, q.maxBody) // a longer one is refused before it is read
+	u.bytes = min(u.bytes, max(q.maxBody, LongestBodyBytes)) // a longer one is refused before it is read
 	t, wait, err := q.admit(w, r.RemoteAddr, u)
 	if wait > 0 {
 		q.pause(r.Context(), wait)

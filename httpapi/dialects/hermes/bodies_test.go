@@ -91,7 +91,9 @@ func testBodies(t *testing.T, s *service) {
 			s.post(t, route, fits).is(http.StatusBadRequest, failed(noSession))
 			body := strings.Repeat(" ", hermes.MaxBodyBytes+1)
 			s.post(t, route, body).is(http.StatusRequestEntityTooLarge, failed(tooLarge))
-			s.post(t, route, body, func(r *http.Request) { r.ContentLength = -1 }).is(http.StatusRequestEntityTooLarge, failed(tooLarge))
+			chunked := func(r *http.Request) { r.ContentLength = -1 }
+			s.post(t, route, fits[:hermes.MaxChunkedBytes], chunked).is(http.StatusBadRequest, failed(noSession))
+			s.post(t, route, fits[:hermes.MaxChunkedBytes+1], chunked).is(http.StatusRequestEntityTooLarge, failed(fmt.Sprintf("a body without a Content-Length must have at most %d bytes", hermes.MaxChunkedBytes)))
 		}
 		long := strings.Repeat("x", hermes.MaxResponseBytes)
 		s.clarify(t, "nobody", `"response":"`+long+`"`).is(http.StatusConflict, stale)

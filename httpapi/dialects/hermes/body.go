@@ -19,8 +19,10 @@ import (
 
 // Limits of a request, in bytes.
 const (
-	// MaxBodyBytes is the maximum size of a body.
-	MaxBodyBytes = 20 << 20
+	// MaxBodyBytes is the maximum size of a body, and MaxChunkedBytes of one without a Content-Length: its caller is
+	// charged for that much before it is read.
+	MaxBodyBytes    = wire.LongestBodyBytes
+	MaxChunkedBytes = wire.DefaultMaxBodyBytes
 	// MaxResponseBytes is the maximum size of one answer, which is stored and sent to every stream.
 	MaxResponseBytes = wire.DefaultMaxBodyBytes
 )
@@ -51,10 +53,14 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	if r.ContentLength > MaxBodyBytes {
 		return errTooLarge
 	}
+	most, tooLarge := int64(MaxBodyBytes), errTooLarge
+	if r.ContentLength < 0 {
+		most, tooLarge = MaxChunkedBytes, errChunked
+	}
 	var text bytes.Buffer
-	if _, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, MaxBodyBytes)); err != nil {
+	if _, err := text.ReadFrom(http.MaxBytesReader(w, r.Body, most)); err != nil {
 		if errors.As(err, new(*http.MaxBytesError)) {
-			return errTooLarge
+			return tooLarge
 		}
 		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
 	}

@@ -80,8 +80,11 @@ type (
 // errStale refuses an answer to a settled or unknown question.
 var errStale = &kit.Error{Status: http.StatusConflict, Body: stale{Error: textStale, Stale: true}}
 
-// errTooLarge refuses a body above [MaxBodyBytes].
-var errTooLarge = refusal.New(wire.CodePayloadTooLarge, "the body must have at most %d bytes", MaxBodyBytes)
+// errTooLarge refuses a body above [MaxBodyBytes], and errChunked one above [MaxChunkedBytes].
+var (
+	errTooLarge = refusal.New(wire.CodePayloadTooLarge, "the body must have at most %d bytes", MaxBodyBytes)
+	errChunked  = refusal.New(wire.CodePayloadTooLarge, "a body without a Content-Length must have at most %d bytes", MaxChunkedBytes)
+)
 
 // refuse returns an error with a text.
 func refuse(status int, text string) error {
