@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -74,6 +75,7 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, tr
 	switch {
 	case err != nil:
 		breathe(ctx)
+		ended.unclaimed = refusal.CodeOf(err) == ""
 		return ended
 	case claimed.Effect == nil:
 		return ended

@@ -77,8 +77,9 @@ func (l *callbackLane) run(ctx context.Context) { l.laneLoop.run(ctx, l.start, l
 // sleep.
 func (l *callbackLane) start(ctx context.Context) time.Duration {
 	l.forget()
+	seen := l.stuck.reading(callbacksSeen)
 	for len(l.underWay) < callbacksAtOnce {
-		due, err := l.deliverer.store.DueCallbacks(ctx, l.withoutRoom(), callbacksSeen)
+		due, err := l.deliverer.store.DueCallbacks(ctx, l.withoutRoom(), seen)
 		if err != nil {
 			if ctx.Err() == nil {
 				l.deliverer.options.Logger.WarnContext(ctx, "pending callbacks cannot be read", slog.Any("error", err))
@@ -86,8 +87,11 @@ func (l *callbackLane) start(ctx context.Context) time.Duration {
 			break
 		}
 		begun := l.startAll(ctx, due)
-		if len(due) < callbacksSeen || begun == 0 {
+		if len(due) < seen || begun == 0 && !l.stuck.mayHide(seen) {
 			break
+		}
+		if begun == 0 {
+			seen *= 2
 		}
 	}
 	return pace
@@ -99,7 +103,7 @@ func (l *callbackLane) startAll(ctx context.Context, due []reads.DueEffect) (beg
 		if len(l.underWay) >= callbacksAtOnce {
 			break
 		}
-		if l.underWay[one] {
+		if l.underWay[one] || l.stuck.skips(one.SessionID) {
 			continue
 		}
 		origin, _ := model.CallbackOrigin(one.EffectID)

@@ -13,6 +13,8 @@ type result struct {
 	due reads.DueEffect
 	// gone reports that the answer disabled the webhook.
 	delivered, attempted, gone bool
+	// unclaimed reports that the effect could not be claimed, because its session is locked or failing.
+	unclaimed bool
 	// address is the receiver's address, for callbacks; invalid if it was not called.
 	address netip.AddrPort
 }
@@ -23,10 +25,11 @@ type laneLoop struct {
 	woken    chan struct{}
 	done     chan result
 	underWay map[reads.DueEffect]bool
+	stuck    stuckSessions
 }
 
 func newLaneLoop() laneLoop {
-	return laneLoop{woken: make(chan struct{}, 1), done: make(chan result), underWay: map[reads.DueEffect]bool{}}
+	return laneLoop{woken: make(chan struct{}, 1), done: make(chan result), underWay: map[reads.DueEffect]bool{}, stuck: stuckSessions{}}
 }
 
 // wake reads due deliveries at once.
@@ -39,6 +42,7 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		l.stuck.forget()
 		timer.Reset(start(ctx))
 		select {
 		case <-ctx.Done():
@@ -48,6 +52,7 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 			return
 		case r := <-l.done:
 			delete(l.underWay, r.due)
+			l.stuck.ended(r)
 			ended(r)
 		case <-l.woken:
 		case <-timer.C:
@@ -56,7 +61,7 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 }
 
 // fill starts as many of the due attempts as there is room for, one while the breaker is open, and returns
-// how long the lane may sleep.
+// how long the lane may sleep. It passes over stuck sessions.
 func (l *laneLoop) fill(room int, b *breaker, due func(limit int) ([]reads.DueEffect, error), attempt func(reads.DueEffect) result) (time.Duration, error) {
 	if pause := b.pause(); pause > 0 {
 		return pause, nil
@@ -68,20 +73,25 @@ func (l *laneLoop) fill(room int, b *breaker, due func(limit int) ([]reads.DueEf
 	if room <= 0 {
 		return pace, nil
 	}
-	found, err := due(room + len(l.underWay))
-	for _, one := range found {
-		if l.underWay[one] || room == 0 {
-			continue
+	for limit := l.stuck.reading(room + len(l.underWay)); ; limit *= 2 {
+		found, err := due(limit)
+		for _, one := range found {
+			if l.underWay[one] || room == 0 || l.stuck.skips(one.SessionID) {
+				continue
+			}
+			room--
+			l.begin(one, func() result { return attempt(one) })
 		}
-		room--
-		l.begin(one, func() result { return attempt(one) })
+		if err != nil || room == 0 || len(found) < limit || !l.stuck.mayHide(limit) {
+			return pace, err
+		}
 	}
-	return pace, err
 }
 
 // begin runs an attempt in the background.
 func (l *laneLoop) begin(due reads.DueEffect, attempt func() result) {
 	l.underWay[due] = true
+	l.stuck.begun(due.SessionID)
 	go func() { l.done <- attempt() }()
 }
 

@@ -1,10 +1,19 @@
 package deliver
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
@@ -22,4 +31,106 @@ func TestALaneTriesAFailingReceiverWithOneAttempt(t *testing.T) {
 			<-l.done
 		}
 	}
+}
+
+// stuckStore has due messages. No effect of the session "stuck" can be claimed: each claim waits for the lock in vain.
+type stuckStore struct {
+	Store
+	mu      sync.Mutex
+	due     []reads.DueEffect
+	claims  map[string]int
+	most    int
+	waiting int
+}
+
+func (s *stuckStore) DueNotices(_ context.Context, _ string, limit int) ([]reads.DueEffect, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.due[:min(limit, len(s.due))]), nil
+}
+
+func (s *stuckStore) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch c := command.(type) {
+	case *runs.ClaimEffect:
+		s.claims[c.SessionID]++
+		if c.SessionID == "stuck" {
+			s.waiting++
+			s.most = max(s.most, s.waiting)
+			s.mu.Unlock()
+			time.Sleep(5 * time.Second)
+			s.mu.Lock()
+			s.waiting--
+			return runs.Reply{}, runs.ErrUnavailable
+		}
+		return runs.Reply{Effect: &model.Effect{SessionID: c.SessionID, EffectID: c.EffectID, Attempts: 1}}, nil
+	case *runs.FinishEffect:
+		s.due = slices.DeleteFunc(s.due, func(one reads.DueEffect) bool { return one.EffectID == c.EffectID })
+	}
+	return runs.Reply{}, nil
+}
+
+// A session that stays locked must not stop the channel, however many of its messages are due first.
+func TestALockedSessionHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	for _, stuck := range []int{5, 3000} {
+		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &stuckStore{claims: map[string]int{}}
+				for n := range stuck {
+					store.due = append(store.due, reads.DueEffect{SessionID: "stuck", EffectID: model.NoticeEffectID("mail", fmt.Sprint(n), "user:ada", 0)})
+				}
+				add := func(session string) {
+					store.mu.Lock()
+					defer store.mu.Unlock()
+					store.due = append(store.due, reads.DueEffect{SessionID: session, EffectID: model.NoticeEffectID("mail", session, "user:ada", 0)})
+				}
+				add("first")
+				d := New(store, Options{Notices: &refusing{permanent: true}, Logger: slog.New(slog.DiscardHandler)})
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { d.notices["mail"].run(ctx) })
+				defer running.Wait()
+				defer cancel()
+
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				require.Equal(t, 1, store.claims["first"], "it is claimed after one failure of each slot")
+				require.Equal(t, noticesAtOnce, store.most)
+				store.mu.Lock()
+				store.most = store.waiting
+				store.mu.Unlock()
+				add("second")
+				time.Sleep(2 * pace)
+				synctest.Wait()
+				require.Equal(t, 1, store.claims["second"], "a session that is stuck has one slot at most")
+
+				before := store.claims["stuck"]
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				require.LessOrEqual(t, store.most, 1)
+				require.Greater(t, store.claims["stuck"], before+1, "it is tried again")
+			})
+		})
+	}
+}
+
+// Sessions whose messages another replica has sent are forgotten, and no number of them grows the memory.
+func TestStuckSessionsAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stuck := stuckSessions{}
+		for n := range 2 * stuckKept {
+			stuck.ended(result{due: reads.DueEffect{SessionID: fmt.Sprint(n)}, unclaimed: true})
+		}
+		require.Len(t, stuck, stuckKept)
+		require.True(t, stuck.skips("1"))
+		stuck.ended(result{due: reads.DueEffect{SessionID: "1"}})
+		require.False(t, stuck.skips("1"), "it could be claimed")
+		time.Sleep(2*longestStuck + pace + 1)
+		stuck.forget()
+		require.Empty(t, stuck)
+	})
 }
