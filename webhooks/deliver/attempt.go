@@ -86,7 +86,7 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, tr
 	if ctx.Err() != nil && made.failure != nil && !made.permanent {
 		return ended // the lease expires, and the delivery is attempted again
 	}
-	if made.putOffMs > 0 {
+	if made.putOffMs > 0 || made.unsent {
 		d.finish(ctx, claimed.Effect, made)
 		return ended
 	}

@@ -153,6 +153,27 @@ func TestAHeldMessageIsPutOff(t *testing.T) {
 	require.Equal(t, "held back", store.finished[0].Error)
 }
 
+// unneeded sends no message.
+type unneeded struct{ refusing }
+
+func (*unneeded) Send(context.Context, *model.Effect) (bool, error) { return false, runs.ErrNotSent }
+
+// A message that is not needed says nothing about its channel, which may still be failing.
+func TestAMessageThatIsNotSentClosesNoBreaker(t *testing.T) {
+	t.Parallel()
+	store := &noticeStore{}
+	d := &Deliverer{store: store, options: Options{
+		Notices: &unneeded{}, Logger: slog.New(slog.DiscardHandler),
+		Observe: func(string, Outcome, time.Duration) { t.Error("nothing was attempted") },
+	}}
+	lane := noticeLanes(d)["mail"]
+	lane.breaker.failures = failuresBeforePause
+	lane.breaker.ended(lane.send(t.Context(), reads.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)}))
+	require.True(t, lane.breaker.open())
+	require.True(t, store.finished[0].Unsent)
+	require.Empty(t, store.finished[0].Error, "it has ended")
+}
+
 // A message whose channel was removed ends with that reason, and not as a failure of a webhook.
 func TestMessagesOfARemovedChannelAreGivenUp(t *testing.T) {
 	t.Parallel()
