@@ -164,12 +164,13 @@ func TestBrowsersThatAreGone(t *testing.T) {
 }
 
 // The outcome takes the place of the notifications in every browser that was told, without a sound. A browser
-// that is gone does not matter.
+// that is gone, or subscribed with another key, does not matter.
 func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withBrowsers(t, database, loopback, false)
-		gone, phone, laptop := s.subscribed(t, s.client), s.subscribed(t, s.client), s.subscribed(t, s.client)
+		gone, refusing, phone, laptop := s.subscribed(t, s.client), s.subscribed(t, s.client), s.subscribed(t, s.client), s.subscribed(t, s.client)
+		refusing.Answers(http.StatusForbidden)
 		runID := raise(t, s.client, "s", "a", "b")
 		came(t, gone, 2)
 		open := came(t, phone, 2)
@@ -190,6 +191,9 @@ func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
 			require.NoError(t, err)
 			return len(pending.Items) == 0
 		})
+		failed, err := s.client.ListEffects(t.Context(), client.EffectListParams{State: api.EffectFailed, WebhookID: model.NoticeWebhookID(api.PushChannel)})
+		require.NoError(t, err)
+		require.Empty(t, failed.Items, "its person was told in the other browsers")
 		s.healthy(t)
 	})
 }

@@ -198,7 +198,11 @@ func (p *push) Withdraw(ctx context.Context, address string, _ *notify.SentMessa
 	if address == "" || m == nil {
 		return nil
 	}
-	return p.send(ctx, address, m, true)
+	err := p.send(ctx, address, m, true)
+	if errors.Is(err, notify.ErrPermanent) {
+		return nil // a browser that refuses messages does not show the one to be replaced
+	}
+	return err
 }
 
 func (p *push) send(ctx context.Context, address string, m *notify.Message, silent bool) error {
