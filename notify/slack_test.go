@@ -61,9 +61,13 @@ func withSlack(t *testing.T, database, content string) *slacked {
 	require.NoError(t, err)
 	keys, err := sealing.Load(filepath.Join(folder, "keys"))
 	require.NoError(t, err)
+	stored := store.Options{NotifyAfter: time.Second}
+	if database == inprocess.Memory {
+		stored.NowMs = func() int64 { return time.Now().UnixMilli() + s.later.Load() }
+	}
 	s.Service = inprocess.Start(t, database, inprocess.Options{
 		Channels: loaded, ExternalURL: "https://holdpoint.example", WebhookGuard: loopback, Closed: true, Logger: s.log.logger(), Sealer: keys,
-		Store: store.Options{NotifyAfter: time.Second}, NowMs: func() int64 { return time.Now().UnixMilli() + s.ahead.Load() },
+		Store: stored, NowMs: func() int64 { return time.Now().UnixMilli() + s.ahead.Load() },
 	})
 	s.people = s.service.people(t)
 	s.bind(t, s.people["ada"], slackAda)

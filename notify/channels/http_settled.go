@@ -18,6 +18,11 @@ type settlingHTTP struct {
 
 const newerFollows = "A newer message follows"
 
+// newerMessage returns the text that takes the place of a message that cannot be removed.
+func newerMessage() *notify.Message {
+	return &notify.Message{Kind: notify.KindSettled, Subject: newerFollows, Body: newerFollows + ".\n", Text: newerFollows + ".\n"}
+}
+
 var _ notify.Withdrawer = (*settlingHTTP)(nil)
 
 // httpOrSettling returns an HTTP channel, with a Withdraw if there is a settled_body.
@@ -41,7 +46,7 @@ func (c *settlingHTTP) Withdraw(ctx context.Context, address string, sent *notif
 	}
 	key := "settled " + sent.MessageID
 	if m == nil {
-		m, key = &notify.Message{Kind: notify.KindSettled, Subject: newerFollows, Body: newerFollows + ".\n", Text: newerFollows + ".\n"}, "replaced "+sent.MessageID
+		m, key = newerMessage(), "replaced "+sent.MessageID
 	}
 	shown := *m
 	shown.ID = sent.MessageID

@@ -188,12 +188,21 @@ func (s *slackChannel) withdraw(ctx context.Context, address string, sent *notif
 			return err
 		}
 	}
-	if m == nil {
-		_, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp)
-		return err
+	if m != nil {
+		return s.update(ctx, channel, timestamp, m)
 	}
-	return s.update(ctx, channel, timestamp, m)
+	_, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp)
+	if slices.Contains(keptCodes, slackCode(err)) {
+		err = s.update(ctx, channel, timestamp, newerMessage())
+	}
+	if slices.Contains(keptCodes, slackCode(err)) {
+		return nil // otherwise the newer message would never be sent
+	}
+	return err
 }
+
+// keptCodes say that the workspace keeps its messages, or no longer lets this one be changed.
+var keptCodes = []string{"compliance_exports_prevent_deletion", "cant_delete_message", "cant_update_message", "edit_window_closed"}
 
 // slackCode returns the code of an error of Slack, or "".
 func slackCode(err error) string {
