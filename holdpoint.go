@@ -132,7 +132,7 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 	if options.Anonymous {
 		mode = auth.None
 	}
-	keyring := auth.NewKeyring(auth.Options{Tokens: s.store, Mode: mode, NewID: runs.NewID, Logger: s.logger, NowMs: nowMs})
+	keyring := auth.NewKeyring(auth.Options{Tokens: s.store, Mode: mode, NewID: runs.NewID, Logger: s.logger, NowMs: service.NowMs})
 	if _, err := keyring.Open(ctx); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 		Store: s.store, Logger: s.logger, Keyring: keyring, Signing: signatures, SecretKeys: s.secrets,
 		Version: version(), OpenAPIYAML: openAPIYAML, OpenAPIJSON: openAPIJSON, Pages: shown,
 		Faces: []kit.Mount{
-			overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: nowMs, ExternalURL: options.ExternalURL}),
+			overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: service.NowMs, ExternalURL: options.ExternalURL}),
 			service.Documents(Documents(), openAPIJSON),
 		},
 		Hosts: options.Hosts, Origins: options.Origins, ExternalURL: options.ExternalURL,
@@ -157,8 +157,6 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 }
 
 const defaultMaxAttempts = 10
-
-func nowMs() int64 { return time.Now().UnixMilli() }
 
 // version returns the version of this module in the program.
 func version() string {

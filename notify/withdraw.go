@@ -88,9 +88,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 			return nil
 		})
 	}
-	if err := calls.Wait(); err != nil {
-		return false, err
-	}
+	_ = calls.Wait() // no function returns an error
 	switch {
 	case failed != nil:
 		return false, failed

@@ -100,11 +100,9 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	}
 	// Another attempt may have started or finished since. A success counts for any attempt, because
 	// the work is done.
-	stale := effect.Attempts != c.Attempt
+	stale, succeeded := effect.Attempts != c.Attempt, c.Error == "" && c.PutOffMs <= 0
 	switch {
-	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):
-		return Reply{Effect: effect, Existing: true}, nil
-	case c.PutOffMs > 0 && (stale || effect.State == api.EffectFailed):
+	case effect.State == api.EffectDone, !succeeded && (stale || effect.State == api.EffectFailed):
 		return Reply{Effect: effect, Existing: true}, nil
 	case c.PutOffMs > 0:
 		effect.UndoAttempt()
@@ -112,7 +110,7 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 		if effect.Attempts == 0 {
 			effect.LastError = StorableText(c.Error)
 		}
-	case c.Error == "":
+	case succeeded:
 		w.endEffect(effect, api.EffectDone, "")
 		if c.Unsent && !stale {
 			effect.Attempts = 0

@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
@@ -60,10 +61,10 @@ func startNotifying(t *testing.T, people ...string) (*measured, *client.Client) 
 	s.store, err = store.Open(t.Context(), "sqlite::memory:", store.Options{Observer: s.admin.metrics.Door, NotifyAfter: time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.store.Close()) })
-	s.keyring = auth.NewKeyring(auth.Options{Tokens: s.store, Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
+	s.keyring = auth.NewKeyring(auth.Options{Tokens: s.store, Mode: auth.Required, NewID: runs.NewID, NowMs: assembly.NowMs})
 	private, err := signing.Generate()
 	require.NoError(t, err)
-	s.signatures, err = signing.New([]ed25519.PrivateKey{private}, s.store, nowMs)
+	s.signatures, err = signing.New([]ed25519.PrivateKey{private}, s.store, assembly.NowMs)
 	require.NoError(t, err)
 	require.NoError(t, s.signatures.Publish(t.Context()))
 	admin, _, err := s.keyring.Create(t.Context(), &api.CreateTokenBody{Name: "secret-admin", Role: api.RoleAdmin}, "user:test", "")

@@ -49,7 +49,7 @@ func (s *service) warnOfMissingLinks() {
 // addPush adds the channel to browsers. Call it once the database is open, whose folder has the key.
 func (s *service) addPush() error {
 	s.warnOfMissingLinks()
-	options := channels.PushOptions{ExternalURL: s.ExternalURL, Client: s.caller, CheckURL: s.guard.CheckURL, NowMs: nowMs}
+	options := channels.PushOptions{ExternalURL: s.ExternalURL, Client: s.caller, CheckURL: s.guard.CheckURL, NowMs: assembly.NowMs}
 	var err error
 	if path := s.pushKeyFile(); path != "" {
 		if options.Key, err = channels.LoadPushKey(path); err != nil {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -17,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/escalation"
@@ -128,14 +128,12 @@ func (c *Command) configure(terminal *console.Console) (*service, error) {
 		return nil, err
 	}
 	s.logLevel.Set(c.LogLevel)
-	s.outage = newOutage(c.logHandler(terminal.Stderr, s.logLevel), nowMs)
+	s.outage = newOutage(c.logHandler(terminal.Stderr, s.logLevel), assembly.NowMs)
 	s.logger = slog.New(s.outage.handler())
 	s.journal = telemetry.NewJournal(s.logger)
 	s.issuer, err = c.issuer(terminal, s.logger)
 	return s, err
 }
-
-func nowMs() int64 { return time.Now().UnixMilli() }
 
 func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
@@ -187,7 +185,7 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 		return false, err
 	}
 	s.keyring = auth.NewKeyring(auth.Options{
-		Tokens: s.store, Mode: modes[s.Auth], NewID: runs.NewID, Logger: s.logger, NowMs: nowMs, Issuer: s.issuer != nil || s.ClientCA != "",
+		Tokens: s.store, Mode: modes[s.Auth], NewID: runs.NewID, Logger: s.logger, NowMs: assembly.NowMs, Issuer: s.issuer != nil || s.ClientCA != "",
 	})
 	if open, err = s.keyring.Open(ctx); err != nil {
 		return false, err

@@ -46,7 +46,7 @@ func LoadSigningKeys(path string) ([]ed25519.PrivateKey, error) {
 
 // PublishSigningKeys writes the public halves of keys to the database.
 func PublishSigningKeys(ctx context.Context, private []ed25519.PrivateKey, keeper signing.Keeper) (*signing.Keys, error) {
-	keys, err := signing.New(private, keeper, nowMs)
+	keys, err := signing.New(private, keeper, NowMs)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func (s *Service) Loops() []func(context.Context) error {
 func (s *Service) Trusted() *httpapi.Server {
 	options := s.faces(s.API.Webhooks())
 	options.OIDC, options.ClientCertificates = nil, false
-	options.Keyring = auth.NewKeyring(auth.Options{Tokens: s.options.Store, Mode: auth.None, NewID: runs.NewID, Logger: s.options.Logger, NowMs: nowMs})
+	options.Keyring = auth.NewKeyring(auth.Options{Tokens: s.options.Store, Mode: auth.None, NewID: runs.NewID, Logger: s.options.Logger, NowMs: NowMs})
 	options.Pages, options.Faces, options.Origins, options.Backlogs = nil, nil, nil, nil
 	options.Limits = httpapi.Limits{}
 	return httpapi.New(options)
@@ -171,7 +171,7 @@ func (s *Service) faces(webhooks *hooks.Service) httpapi.Options {
 func (s *Service) webhooks() *hooks.Service {
 	o := &s.options
 	manager := webhooks.NewManager(webhooks.Options{
-		Store: o.Store, CheckURL: o.WebhookGuard.CheckURL, NewID: runs.NewID, NowMs: nowMs, Sealer: s.sealer(),
+		Store: o.Store, CheckURL: o.WebhookGuard.CheckURL, NewID: runs.NewID, NowMs: NowMs, Sealer: s.sealer(),
 	})
 	delivering := deliver.Options{
 		Manager: manager, Client: egress.New(egress.Options{Guard: o.WebhookGuard}), CallbackClient: egress.New(egress.Options{Guard: o.CallbackGuard}), Logger: o.Logger,
@@ -202,4 +202,5 @@ func (s *Service) sealer() runs.Sealer {
 	return s.options.SecretKeys
 }
 
-func nowMs() int64 { return time.Now().UnixMilli() }
+// NowMs is the clock of this process, in Unix milliseconds.
+func NowMs() int64 { return time.Now().UnixMilli() }
