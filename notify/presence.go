@@ -48,9 +48,9 @@ func (s *Service) Viewers(ctx context.Context, nowMs int64) ([]reads.Viewer, err
 }
 
 // atInbox returns a *runs.PutOffError while the person is looking at their inbox, unless an escalation was configured
-// for the request. If that cannot be read, the message is sent.
+// for the request, nil for several requests. If that cannot be read, the message is sent.
 func (s *Service) atInbox(ctx context.Context, request *model.Request, principal string) error {
-	if request.Escalates() {
+	if request != nil && request.Escalates() {
 		return nil
 	}
 	leftMs, nowMs, err := s.presence(ctx, principal)
@@ -62,7 +62,7 @@ func (s *Service) atInbox(ctx context.Context, request *model.Request, principal
 		return nil
 	}
 	holdMs := min(leftMs, presenceHoldMs)
-	if request.DueAtMs != 0 {
+	if request != nil && request.DueAtMs != 0 {
 		// A person who leaves shortly before the deadline must still get the message in time.
 		holdMs = min(holdMs, max((request.DueAtMs-nowMs)/2, 1_000))
 	}

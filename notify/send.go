@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -35,8 +34,18 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if notice.Withdraws {
 		return s.withdraw(ctx, channel, notice)
 	}
-	request, run, err := s.needed(ctx, notice)
+	flood, err := s.standsForOthers(ctx, effect, notice)
 	if err != nil {
+		return false, err
+	}
+	var request *model.Request
+	var run *model.Run
+	if !flood { // otherwise others need it, whatever has become of its request
+		if request, run, err = s.needed(ctx, notice); err != nil {
+			return false, err
+		}
+	}
+	if err := s.available(ctx, request, notice); err != nil {
 		return false, err
 	}
 	addresses, err := s.addresses(ctx, notice)
@@ -46,22 +55,18 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if len(addresses) == 0 {
 		return true, errors.New("the person has no verified address on this channel any more")
 	}
-	number, err := s.options.Store.CountNotice(ctx, notice.Principal, fmt.Sprintf("%s:%d", notice.RequestHandle, notice.Step), s.options.NowMs())
-	switch {
-	case err != nil:
-		return false, err
-	case number == 0:
-		return false, runs.ErrNotSent
-	}
-	message := s.message(effect.EffectID, request, run, channel.Summary())
-	if number > api.FloodMessages {
-		open, err := s.countOpen(ctx, notice.Principal)
-		if err != nil {
+	if !flood {
+		if flood, err = s.count(ctx, notice); err != nil {
 			return false, err
 		}
-		message = s.floodMessage(effect.EffectID, open)
 	}
-	if message.Kind != kindFlood {
+	var message *Message
+	if flood {
+		if message, err = s.openNow(ctx, effect.EffectID, notice); err != nil {
+			return false, err
+		}
+	} else {
+		message = s.message(effect.EffectID, request, run, channel.Summary())
 		addButtons(channel, request, run.AgentID, message)
 	}
 	if channel.Kind() != api.ChannelPush {
@@ -69,19 +74,20 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 			return false, err
 		}
 	}
-	if withdrawer, is := channel.(Withdrawer); is && message.Kind != kindFlood {
+	if withdrawer, is := channel.(Withdrawer); is && !flood {
 		err = s.sendOnce(ctx, withdrawer, addresses, notice, message)
 	} else {
 		err = s.sendAll(ctx, channel, addresses, message)
 	}
-	if err == nil && message.Kind == kindFlood {
+	if err == nil && flood {
+		s.endFlood(ctx, notice)
 		err = runs.ErrNotSent
 	}
 	return errors.Is(err, ErrPermanent), at(&addresses[0], err)
 }
 
 // needed returns the request of a message, and its run. It returns runs.ErrNotSent if the person needs no message
-// about it any more, and a *runs.PutOffError if not now.
+// about it any more, and a *runs.PutOffError while it is held back.
 func (s *Service) needed(ctx context.Context, notice *model.PersonNotice) (*model.Request, *model.Run, error) {
 	request, run, err := s.open(ctx, notice.RequestHandle)
 	switch {
@@ -103,13 +109,16 @@ func (s *Service) needed(ctx context.Context, notice *model.PersonNotice) (*mode
 			return nil, nil, runs.ErrNotSent
 		}
 	}
-	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
-		return nil, nil, err
-	}
+	return request, run, s.heldBack(ctx, request, notice.Principal, deciders)
+}
+
+// available returns a *runs.PutOffError while the person has quiet hours, or is looking at their inbox. request is nil for the
+// message that counts a flood.
+func (s *Service) available(ctx context.Context, request *model.Request, notice *model.PersonNotice) error {
 	if err := s.quiet(ctx, notice); err != nil {
-		return nil, nil, err
+		return err
 	}
-	return request, run, s.atInbox(ctx, request, notice.Principal)
+	return s.atInbox(ctx, request, notice.Principal)
 }
 
 // countOpen counts the open requests within a person's scope.

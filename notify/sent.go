@@ -25,7 +25,7 @@ type SentMessage struct {
 	SentAtMs  int64 // 0 if it is not known whether the message was sent
 }
 
-// SentStore stores the messages of channels that withdraw them. It returns the same errors as [Store].
+// SentStore stores the messages of channels that withdraw them, and the ones that count a flood until they are sent. It returns the same errors as [Store].
 type SentStore interface {
 	// SentMessages returns the messages about a request on a channel, one for each person.
 	SentMessages(ctx context.Context, handle, channel string) ([]SentMessage, error)

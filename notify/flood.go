@@ -1,0 +1,79 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// floodOf returns the row of a notice whose message counts a flood, until it is sent. The notices that it counts have ended, so
+// the row must outlive the request and the count of the person's messages.
+func floodOf(notice *model.PersonNotice) *SentMessage {
+	id := countedAs(notice)
+	return &SentMessage{RequestHandle: "flood:" + id, Channel: kindFlood, Principal: notice.Principal, MessageID: id}
+}
+
+// countedAs returns the id by which a notice is counted, the same at all addresses of its person.
+func countedAs(notice *model.PersonNotice) string {
+	return fmt.Sprintf("%s:%d", notice.RequestHandle, notice.Step)
+}
+
+// standsForOthers reports whether an earlier attempt was to send the message that counts a flood, and did not.
+func (s *Service) standsForOthers(ctx context.Context, effect *model.Effect, notice *model.PersonNotice) (bool, error) {
+	if effect.Attempts <= 1 && effect.LastError == "" && notice.Turn == 0 {
+		return false, nil
+	}
+	row := floodOf(notice)
+	all, err := s.options.Store.SentMessages(ctx, row.RequestHandle, row.Channel)
+	return slices.ContainsFunc(all, func(one SentMessage) bool { return one.Principal == row.Principal }), err
+}
+
+// count counts the message of a notice. It returns runs.ErrNotSent if another message counts it, and whether this one
+// counts a flood.
+func (s *Service) count(ctx context.Context, notice *model.PersonNotice) (flood bool, err error) {
+	number, err := s.options.Store.CountNotice(ctx, notice.Principal, countedAs(notice), s.options.NowMs())
+	switch {
+	case err != nil:
+		return false, err
+	case number == 0:
+		return false, runs.ErrNotSent
+	case number <= api.FloodMessages:
+		return false, nil
+	}
+	return true, s.beginFlood(ctx, notice)
+}
+
+// openNow returns the message that counts a flood, or runs.ErrNotSent if nothing is open any more.
+func (s *Service) openNow(ctx context.Context, effectID string, notice *model.PersonNotice) (*Message, error) {
+	open, err := s.countOpen(ctx, notice.Principal)
+	switch {
+	case err != nil:
+		return nil, err
+	case open == 0:
+		s.endFlood(ctx, notice)
+		return nil, runs.ErrNotSent
+	}
+	return s.floodMessage(effectID, open), nil
+}
+
+// beginFlood records that the message of a notice stands for others, before the first attempt to send it.
+func (s *Service) beginFlood(ctx context.Context, notice *model.PersonNotice) error {
+	row := floodOf(notice)
+	var err error
+	if row.BegunAtMs, err = s.options.Reader.NowMs(ctx); err != nil {
+		return err
+	}
+	_, err = s.options.Store.PutSentMessage(ctx, row, nil)
+	return err
+}
+
+// endFlood records that the message was sent, or that nothing is open any more.
+func (s *Service) endFlood(ctx context.Context, notice *model.PersonNotice) {
+	if err := s.options.Store.RemoveSentMessage(context.WithoutCancel(ctx), floodOf(notice)); err != nil {
+		s.options.Logger.WarnContext(ctx, "a row of a message that counts a flood could not be removed; it is deleted later", errorAttr(err))
+	}
+}
