@@ -250,7 +250,7 @@ func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (
 // remembering are the flags of a decision that also applies to later calls.
 type remembering struct {
 	Remember    string         `enum:",session,always" default:"" placeholder:"SCOPE" help:"Also create a rule, for this session or always. Shows its text first."`
-	RememberFor *time.Duration `name:"remember-for" placeholder:"DURATION" help:"Lifetime of the rule; 0 never expires (default 720h)."`
+	RememberFor *time.Duration `name:"remember-for" placeholder:"DURATION" help:"Lifetime of the rule; 0 never expires (default 720h; with session as long as the session)."`
 	RememberAs  string         `name:"remember-as" enum:",exact,command,prefix,folder,tool" default:"" placeholder:"WHAT" help:"Scope of the rule: exact, this call (default); command, this command with any description; prefix, commands that start with the same words; folder, files in the same folder; tool, all calls of the tool in this session."`
 	Yes         bool           `short:"y" help:"Create the rule without asking for confirmation."`
 }
