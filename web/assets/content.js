@@ -18,7 +18,8 @@ const commandText = command => command.split(separators).map((piece, i) => {
 });
 
 const scalar = node => node.kind !== "object" && node.kind !== "array";
-const said = text => text === "" ? html`<span class="json-word">""</span>` : marked(text);
+// said is a text. One with nothing to see in it stands in quotation marks.
+const said = text => spoken(text) ? marked(text) : html`<span class="json-word">${JSON.stringify(text)}</span>`;
 const shown = node => node.kind === "string" ? said(node.value) : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;
 
 // Fields shows members as a table, named by the titles of their schema.
@@ -52,12 +53,12 @@ function rest(node, request, wrap, fold) {
 const shortText = 200;
 function withCommand(node, request, wrap, fold) {
   const texts = node?.members?.map(([name, one]) => [name, scalar(one) ? scalarText(one) : name === "env" ? environment(one) : undefined]) ?? [];
-  const short = texts.every(([, text]) => text && !text.includes("\n")) && texts.flat().join("").length <= shortText;
+  const short = texts.every(([, text]) => spoken(text) && !text.includes("\n")) && texts.flat().join("").length <= shortText;
   if (texts.length === 0 || !short) return rest(node, request, wrap, fold);
   return wrap(html`<dl class="with-command" aria-label="Other members of the input">${texts.map(([name, text]) => html`<div><dt title=${name}>${marked(titleOf(request, name))}</dt> <dd>${marked(text)}</dd></div>`)}</dl>`);
 }
 
-const File = ({ path }) => path && html`<p class="file"><code>${marked(path)}</code></p>`;
+const File = ({ path }) => html`<p class="file"><code>${said(path)}</code></p>`;
 const text = (value, label) => html`<pre aria-label=${label}><code>${marked(value)}</code></pre>`;
 
 // orBlank is a text in its box. A box with nothing to see in it says so; an empty text has none.
@@ -79,12 +80,12 @@ export function Content({ about, request, wrap = one => one, fold }) {
   const others = (about.kind === "command" ? withCommand : rest)(about.rest, request, wrap, fold);
   switch (about.kind) {
     case "command": return html`${wrap(orBlank(about.command, "command", html`<pre class="command" aria-label="Command"><code>${commandText(about.command)}</code></pre>`))}${others}`;
-    case "edit": return html`${about.path && wrap(html`<${File} path=${about.path} />`)}${others}${about.changes.map(one =>
+    case "edit": return html`${about.path !== undefined && wrap(html`<${File} path=${about.path} />`)}${others}${about.changes.map(one =>
       html`${wrap(html`<${Says} words=${changeWords(one)} />${one.before + one.after !== "" && html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`}`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
     case "patch": return html`${others}${files(about, wrap, fold)}`;
-    case "write": return html`${wrap(html`<p class="file"><code>${marked(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(orBlank(about.content, "file", text(about.content, "Content of the file")))}`;
+    case "write": return html`${wrap(html`<p class="file"><code>${said(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(orBlank(about.content, "file", text(about.content, "Content of the file")))}`;
     case "url": return html`${wrap(html`<p class="url">${about.method && html`${marked(about.method)} to `}<b>${marked(about.host)}</b></p>`)}${wrap(text(about.url, "Address"))}${others}`;
-    case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${said(about.to)}</dd>${about.copies.map(([name, names]) => html`<dt>${name.charAt(0).toUpperCase() + name.slice(1).toLowerCase()}</dt><dd>${marked(names)}</dd>`)}${about.subject !== undefined && html`<dt>Subject</dt><dd>${said(about.subject)}</dd>`}</dl>`)}
+    case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${said(about.to)}</dd>${about.copies.map(([name, names]) => html`<dt>${name.charAt(0).toUpperCase() + name.slice(1).toLowerCase()}</dt><dd>${said(names)}</dd>`)}${about.subject !== undefined && html`<dt>Subject</dt><dd>${said(about.subject)}</dd>`}</dl>`)}
       ${wrap(orBlank(about.body, "message", html`<pre class="letter" aria-label="Message">${marked(about.body)}</pre>`))}${others}`;
     case "money":
     case "flat": return wrap(html`<${Fields} members=${about.fields} request=${request} label="Input" />`);

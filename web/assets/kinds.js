@@ -3,6 +3,7 @@
 
 import { difference, linesOf, patchLines } from "./difference.js";
 import { member, pretty, read, textOf, without } from "./exact.js";
+import { spoken } from "./words.js";
 
 // The members by which agents say that one text takes the place of another.
 const replacements = [["old_string", "new_string"], ["old_str", "new_str"], ["old_text", "new_text"], ["oldText", "newText"]];
@@ -140,8 +141,9 @@ function message(node) {
   const body = firstOf(node, ["body", "text", "message"]), namesOf = one => stringsOf(one) ?? (one?.kind === "string" ? [one.value] : undefined), names = namesOf(member(node, "to"));
   // Who else gets it stands with the first.
   const copies = node.members.filter(([name, one]) => /^b?cc$/i.test(name) && namesOf(one)).map(([name, one]) => [name, namesOf(one).join(", ")]);
+  const subject = textOf(node, "subject");
   if (names && body) return {
-    kind: "message", title: "Send a message", to: names.join(", "), copies, subject: textOf(node, "subject"), body: body.text, rest: without(node, "to", "subject", body.name, ...copies.map(([name]) => name)),
+    kind: "message", title: "Send a message", to: names.join(", "), copies, subject, body: body.text, rest: without(node, "to", body.name, ...subject === undefined ? [] : ["subject"], ...copies.map(([name]) => name)),
   };
 }
 
@@ -172,9 +174,9 @@ export function describe(request) {
   if (request.input_truncated) return { ...beginning(request), title: use, said: [] };
   let node = request.input.node;
   if (node.kind !== "object") return { kind: "json", title: use, said: [], rest: node };
-  // The agent's words about its call are shown as text, apart from the input.
-  const said = ["description", "reason"].filter(name => textOf(node, name) !== undefined).map(name => textOf(node, name));
-  const about = without(node, ...["description", "reason"].filter(name => textOf(node, name) !== undefined));
+  // The agent's words about its call are shown as text, apart from the input. Where there are none to see, the member stays.
+  const words = ["description", "reason"].filter(name => spoken(textOf(node, name)));
+  const said = words.map(name => textOf(node, name)), about = without(node, ...words);
   for (const shape of byShape) {
     const found = shape(about, request);
     if (found) return { title: use, said, folder: folderOf(found), ...found };
@@ -183,10 +185,10 @@ export function describe(request) {
   return { kind: "json", title: use, said, rest: about };
 }
 
-const folderOf = found => firstOf(found.rest ?? { kind: "object", members: [] }, folders);
+const folderOf = found => firstOf(found.rest ?? { kind: "object", members: [] }, folders.filter(name => spoken(textOf(found.rest, name))));
 
-// isShort reports whether a line above the input shows the whole folder.
-export const isShort = folder => folder.length <= 200 && !/[\n\r\u2028\u2029]/.test(folder);
+// isShort reports whether a line above the input shows the whole folder: blanks at its ends, and several in a row, are not seen there.
+export const isShort = folder => folder.length <= 200 && !/[\t\n\r\u2028\u2029]|^ | {2}| $/.test(folder);
 
 // withoutFolder is for a page that says the folder above the input. Only what is in the input must be read before it is
 // allowed, so a long folder, or one with lines, stays there as well.

@@ -65,6 +65,9 @@ test("every member is shown: laid out, said, or in the rest", () => {
   assert.deepEqual(about("Bash", { command: "ls", description: "Look", other: [1] }).said, ["Look"]);
   assert.deepEqual(rest(about("Bash", { command: "ls", description: "Look", other: [1] })), ["other"]);
   assert.deepEqual(rest(about("Bash", { command: "ls", description: { not: "text" } })), ["description"]);
+  assert.deepEqual(rest(about("Bash", { command: "ls", description: " \n", cwd: "" })), ["description", "cwd"]);
+  assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", cwd: "" }))), ["cwd"]);
+  assert.deepEqual(rest(about("mail", { to: "a", subject: ["wire it"], text: "c" })), ["subject"]);
   assert.deepEqual(rest(about("mail", { to: "a", cc: "b", bcc: { not: "a name" }, text: "c" })), ["bcc"]);
   assert.deepEqual(rest(about("Write", { file_path: "a", path: "b", content: "c" })), ["path"]);
   assert.equal(about("x", Object.fromEntries(Array.from({ length: 13 }, (_, i) => ["m" + i, i]))).kind, "json");
@@ -89,7 +92,7 @@ test("a folder that the page says by itself is left out, and no other member", (
   const found = about("Bash", { command: "ls", cwd: "/srv", workdir: "/tmp", timeout: 1 });
   assert.deepEqual([found.folder.text, rest(withoutFolder(found))], ["/srv", ["workdir", "timeout"]]);
   assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", timeout: 1 }))), ["timeout"]);
-  for (const cwd of ["/".repeat(201), "/srv\n/x", "/srv\u2028x"]) assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", cwd }))), ["cwd"], "it must be read");
+  for (const cwd of ["/".repeat(201), "/srv\n/x", "/srv\u2028x", "/srv/a  b", "/srv ", "/srv\tb"]) assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", cwd }))), ["cwd"], "it must be read");
 });
 
 test("an environment is a line as a shell takes it, where all of it is text", () => {
