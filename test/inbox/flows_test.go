@@ -165,6 +165,7 @@ func (f *flows) pagesAndAll(t *testing.T) {
 		{"Addresses", f.addresses},
 		{"Issuer", f.issuer},
 		{"Folds", f.folds},
+		{"ReadsOn", f.readsOn},
 		{"Layout", f.layout},
 		{"Sizes", f.sizes},
 		{"Torn", f.torn},

@@ -4,6 +4,7 @@ package inbox
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,6 +25,53 @@ func (p *page) scrollsFrom(line int) {
 			if (y > box.scrollHeight) return "";
 		}
 	})()`)
+}
+
+// readsOn presses "Read to the end to allow": it goes to the first line that was not on the screen.
+func (f *flows) readsOn(t *testing.T) {
+	lines := make([]string, 100)
+	for n := range lines {
+		lines[n] = fmt.Sprintf("make line-%d", n+1)
+	}
+	f.ask(t, one(approval("reads-on", `{"command":`+quoted(strings.Join(lines, "\n"))+`}`)))
+	f.ask(t, one(approval("reads-late", `{"content":`+quoted(strings.Repeat("long ", 4000))+`,"path":"late.txt"}`)))
+	p := f.open(t, "/")
+	if !f.phone {
+		p.in("light", 1600, 1000)
+		p.until("laid out", func() bool { return p.read("String(innerWidth)") == "1600" })
+	}
+	// below is how far a line, or a text, begins below the top of the box in which it is read.
+	below := func(selector string, line int) float64 {
+		t.Helper()
+		text := p.eval(`(one => String(one.getBoundingClientRect().top + parseFloat(getComputedStyle(one).paddingTop) + ` + strconv.Itoa(line-1) + ` * parseFloat(getComputedStyle(one).lineHeight)
+			- document.querySelector("#detail .scroll-detail").getBoundingClientRect().top))(document.querySelector("#detail .asked ` + selector + `"))`)
+		at, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		return at
+	}
+	item := p.prompt("reads-on")
+	item.find("button", "Read to the end to allow").click()
+	p.until("it is read on", func() bool {
+		return p.eval(`String(document.querySelector("#detail .scroll-detail").scrollTop)`) != "0"
+	})
+	p.frame()
+	require.GreaterOrEqual(t, below("pre.command", 25), 0.0, "no line is passed over")
+	if !f.phone {
+		require.Less(t, below("pre.command", 25), 30.0, "the lines that were read are out of the way")
+	}
+	item.find("button", "Deny").click()
+	item.find("button", "Deny").click()
+	item.status("Denied by you")
+
+	item = p.prompt("reads-late")
+	p.frame()
+	item.find("button", "Read to the end to allow").click()
+	p.until("the whole input", func() bool { return strings.Contains(item.text(), "late.txt") })
+	p.frame()
+	require.GreaterOrEqual(t, below(".file", 1), 0.0, "what takes the place of the beginning was not read")
+	item.find("button", "Deny").click()
+	item.find("button", "Deny").click()
+	item.status("Denied by you")
 }
 
 // folds shows JSON by levels and folds a file of a patch. What is folded away was not read.

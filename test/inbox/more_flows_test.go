@@ -98,6 +98,7 @@ func (f *flows) sleep(t *testing.T) {
 	p.row("during-sleep")
 	p.calm()
 	p.until("Allow", func() bool {
+		p.painted() // what was opened is read
 		return p.read(`(row => {
 			const detail = document.getElementById("detail");
 			if (!row || detail?.dataset.handle !== row.dataset.handle) { row?.click(); return ""; }

@@ -109,9 +109,10 @@ const skipScript = `(() => {
 // longEnough is longer than the page ignores presses.
 const longEnough = 2000
 
-// calm skips the time in which presses are ignored.
+// calm skips the time in which presses are ignored. What was painted before was read.
 func (p *page) calm() {
 	p.t.Helper()
+	p.painted()
 	p.eval(fmt.Sprintf(`String(globalThis.skip += %d)`, longEnough))
 }
 
@@ -283,6 +284,7 @@ func (e *element) call(function string, argument any) string {
 
 func (e *element) click() {
 	e.page.t.Helper()
+	e.page.painted()
 	e.call("function(ms) { globalThis.skip += ms; this.scrollIntoView({block: 'center'}); this.click(); return 0 }", longEnough)
 }
 
@@ -457,10 +459,19 @@ func (p *page) read(expression string) string {
 	return text
 }
 
+// drawn is a promise of the next frame. A hidden tab has none.
+const drawn = `new Promise(done => { const then = () => setTimeout(() => done("")); if (document.hidden) then(); else requestAnimationFrame(then); })`
+
 // frame waits until changes have been drawn.
 func (p *page) frame() {
 	p.t.Helper()
-	p.await(`new Promise(done => requestAnimationFrame(() => setTimeout(() => done(""))))`)
+	p.await(drawn)
+}
+
+// painted is frame of a page that may be on its way to another.
+func (p *page) painted() {
+	_, err := chromedp.Run(p.tab, chromedp.Evaluate[string](drawn, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
+	p.note(err)
 }
 
 // await is eval of a promise.

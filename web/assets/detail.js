@@ -25,7 +25,7 @@ import { setQuery } from "./route.js";
 import { askerOf, askingSession, outcomeOf } from "./row.js";
 import { labelOf, waitsElsewhere } from "./same_call.js";
 import { isNarrow } from "./screen.js";
-import { atEnd, leave, look, readsToEnd } from "./seen.js";
+import { afterPaint, atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { When } from "./when.js";
@@ -39,12 +39,12 @@ const smallBytes = 16 << 10; // an input up to this size is read whole at once
 // button said when it was drawn.
 function useReading(one, box) {
   const [, tick] = useReducer(n => n + 1, 0);
-  const again = useRef(), drawn = useRef();
+  const again = useRef(), drawn = useRef(), unpainted = useRef(0);
   drawn.current = readsToEnd(one);
   const changes = () => {
     const asked = box.current?.querySelector(".asked");
     if (!asked || one.kind !== "approval" || one.resolution) return false;
-    look(one, asked);
+    look(one, asked, unpainted.current === 0);
     return readsToEnd(one) !== drawn.current;
   };
   again.current = () => {
@@ -52,17 +52,19 @@ function useReading(one, box) {
     shifted(one.handle);
     tick();
   };
-  useLayoutEffect(() => { if (changes()) tick(); });
+  // The first layouts of a long text, and of what is unfolded, are replaced before they are painted.
+  const laidOut = () => { unpainted.current++; afterPaint(() => { unpainted.current--; again.current(); }); };
+  useLayoutEffect(() => { laidOut(); if (changes()) tick(); });
   useEffect(() => {
-    const look = () => again.current(), scroll = () => { scrolled(); look(); };
+    const look = () => again.current(), scroll = () => { scrolled(); look(); }, resize = () => { laidOut(); look(); };
     const element = box.current, timer = setInterval(look, atEnd);
     element.addEventListener("scroll", scroll, { passive: true });
-    addEventListener("resize", look);
+    addEventListener("resize", resize);
     const sizes = new ResizeObserver(() => resized(one.handle));
     for (const child of element.children) sizes.observe(child);
     return () => {
       element.removeEventListener("scroll", scroll);
-      removeEventListener("resize", look);
+      removeEventListener("resize", resize);
       clearInterval(timer);
       sizes.disconnect();
       leave(one);

@@ -1,5 +1,5 @@
 // What was read. A prompt may be allowed when every part of it was in view, in this tab, and its end for half
-// a second. A record is about one digest: an input that changes is read again.
+// a second. A record is about one digest: an input that changes is read again. So is one whose beginning alone was there.
 
 import { clock } from "./guard.js";
 import { isShort } from "./kinds.js";
@@ -42,8 +42,9 @@ const wasRead = one => recordNow(one)?.seen || texts.has(textOf(one));
 
 function recordOf(one, width) {
   let record = records.get(one);
-  if (!record || record.digest !== one.digest || record.width !== width && !record.seen) {
-    record = { digest: one.digest, width, parts: new Map(), endSince: Infinity, seen: false, inView: false };
+  const cut = !!one.request.input_truncated;
+  if (!record || record.digest !== one.digest || (record.width !== width || record.cut !== cut) && !record.seen) {
+    record = { digest: one.digest, width, cut, parts: new Map(), endSince: Infinity, seen: false, inView: false };
     records.set(one, record);
   }
   return record;
@@ -52,8 +53,12 @@ function recordOf(one, width) {
 // scroller is the box in which a prompt is read.
 export const scroller = () => document.querySelector("#detail .scroll-detail");
 
-// look notes what of a prompt is in view now.
-export function look(one, asked) {
+// afterPaint calls back once the current layout was on the screen. A hidden tab paints nothing.
+export const afterPaint = then => { if (document.hidden) setTimeout(then); else requestAnimationFrame(() => setTimeout(then)); };
+
+// look notes what of a prompt is in view now. A layout that was not painted yet was not read: it only says whether the end is
+// in view, so that a short prompt has its button at once.
+export function look(one, asked, painted) {
   const width = asked.clientWidth, box = asked.closest(".scroll-detail");
   if (!width || !box) return;
   const record = recordOf(one, width);
@@ -65,14 +70,16 @@ export function look(one, asked) {
   asked.querySelectorAll("[data-part]").forEach((part, i) => {
     const box = part.getBoundingClientRect();
     const from = Math.max(0, top - box.top), to = Math.min(box.height, bottom - box.top);
-    if (shown && to > from && part.dataset.part !== "shut") record.parts.set(i, cover(record.parts.get(i) ?? [], from, to));
-    if (part.dataset.part !== "whole" || !covers(record.parts.get(i) ?? [], box.height)) all = false;
+    let ranges = record.parts.get(i) ?? [];
+    if (shown && to > from && part.dataset.part !== "shut") ranges = cover(ranges, from, to);
+    if (painted) record.parts.set(i, ranges);
+    if (part.dataset.part !== "whole" || !covers(ranges, box.height)) all = false;
     last = Math.max(last, box.bottom);
   });
   const ends = all && shown && last <= bottom + 2 && last > top;
   if (clock() - record.endSince >= atEnd) { record.seen = true; keepText(one); } // until now, at least
   if (!ends) record.endSince = Infinity;
-  else if (record.endSince === Infinity) record.endSince = clock();
+  else if (painted && record.endSince === Infinity) record.endSince = clock();
   record.inView = record.seen || ends;
 }
 
@@ -87,7 +94,7 @@ export function leave(one) {
 // isSeen reports whether a prompt was read to its end.
 export function isSeen(one) {
   const asked = detail()?.dataset.handle === one.handle && detail().querySelector(".asked");
-  if (asked) look(one, asked);
+  if (asked) look(one, asked, false);
   return wasRead(one);
 }
 
