@@ -150,6 +150,7 @@ func (f *flows) pagesAndAll(t *testing.T) {
 	t.Helper()
 	inTurn(t, []flow{
 		{"History", f.history},
+		{"Recorded", f.recorded},
 		{"LiveHistory", f.liveHistory},
 		{"LongHistory", f.longHistory},
 		{"SearchLong", f.searchLong},

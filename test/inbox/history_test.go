@@ -84,6 +84,55 @@ func (f *flows) history(t *testing.T) {
 	require.NotContains(t, p.eval("location.search"), "prompt=", "a past request does not follow into the inbox")
 }
 
+// recorded shows what was answered, and the input that was allowed, and not what a form or a call began with.
+func (f *flows) recorded(t *testing.T) {
+	const schema = `{"type":"object","properties":{"amount":{"type":"integer","title":"Amount","default":100}}}`
+	answer := func(run *client.CreatedRun, resolution api.UserQuestionResolution) {
+		t.Helper()
+		resolution.RequestID = run.PendingQuestions[0].ID
+		_, err := f.client.AnswerRunQuestion(t.Context(), run.RunID, client.AnswerQuestionParams{Resolution: resolution})
+		require.NoError(t, err)
+	}
+	opened := func(p *page) string { return p.read(`document.getElementById("detail")?.innerText ?? ""`) }
+	values := func(p *page) string {
+		return p.read(`[...document.querySelectorAll("#detail input, #detail textarea")].map(one => one.value).join()`)
+	}
+	past := f.askForm(t, "How much?", schema)
+	answer(past, api.UserQuestionResolution{Value: api.JSON(`{"amount":5}`)})
+	p := f.open(t, "/history?prompt="+past.PendingQuestions[0].Handle)
+	p.until("the answer", func() bool { return strings.Contains(opened(p), "Recorded answer") })
+	require.Regexp(t, `Amount\s+5\b`, opened(p))
+	require.Equal(t, "", values(p), "the default is not shown as an answer")
+
+	// In the page that has it open, the fields stay, without what they began with.
+	live := f.askForm(t, "How much now?", schema)
+	p = f.open(t, "/")
+	item := p.prompt("How much now?")
+	item.find("spinbutton", "Amount")
+	require.Equal(t, "100", values(p))
+	answer(live, api.UserQuestionResolution{Value: api.JSON(`{"amount":5}`)})
+	p.until("the answer", func() bool { return strings.Contains(opened(p), "Recorded answer") })
+	require.Equal(t, "", values(p))
+
+	chosen := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{
+		{ID: "route", Header: "Route", Question: "Which way?", AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "n", Label: "North"}, {ID: "s", Label: "South"}}},
+	}}}})
+	answer(chosen, api.UserQuestionResolution{Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"s"}, FreeformAnswer: "until Friday"}}})
+	p.load("/?prompt=" + chosen.PendingQuestions[0].Handle)
+	p.until("the answer", func() bool { return strings.Contains(opened(p), "Recorded answer") })
+	require.Regexp(t, `(?s)Which way\?\s+South\s+“until Friday”\s+Not chosen: North`, opened(p))
+
+	edited := f.ask(t, one(approval("edited", `{"command":"rm -rf build"}`)))
+	allowed := rig.Allow("a-edited")
+	allowed.UpdatedInput = api.JSON(`{"command":"rm -rf build/tmp"}`)
+	_, err := f.client.ResolveRunApprovals(t.Context(), edited.RunID, rig.Decide(allowed))
+	require.NoError(t, err)
+	p.load("/history?prompt=" + edited.PendingApprovals[0].Handle)
+	p.until("what was allowed", func() bool { return strings.Contains(opened(p), "What was allowed") })
+	require.Contains(t, opened(p), `+   "command": "rm -rf build/tmp"`)
+	require.Contains(t, opened(p), `-   "command": "rm -rf build"`)
+}
+
 // session shows the page of a session: its input, and its log as a conversation.
 func (f *flows) session(t *testing.T) {
 	suspension := one(approval("bash", `{"command":"make told"}`))

@@ -11,7 +11,7 @@ import { Content } from "./content.js";
 import { EditForm } from "./edit.js";
 import { focusedByKey, focusedByPage, opens, resized, scrolled, shifted } from "./guard.js";
 import { about, nameOfAgent, shortID } from "./groups.js";
-import { changed, lookUp, nowMs, open } from "./inbox.js";
+import { changed, isMine, lookUp, nowMs, open } from "./inbox.js";
 import { Part } from "./json.js";
 import { isShort, withoutFolder } from "./kinds.js";
 import { titleOf } from "./headings.js";
@@ -21,6 +21,7 @@ import { ID } from "./ids.js";
 import { Looking } from "./looking.js";
 import { viewing } from "./presence.js";
 import { QuestionFields } from "./question.js";
+import { AllowedInput } from "./recorded.js";
 import { setQuery } from "./route.js";
 import { askerOf, askingSession, outcomeOf } from "./row.js";
 import { labelOf, waitsElsewhere } from "./same_call.js";
@@ -230,6 +231,7 @@ export function Detail({ one }) {
       <${Details} one=${one} />
       <${LongReason} one=${one} />
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}
+      ${!(one.form === "edit" && isMine(one.handle)) && html`<${AllowedInput} one=${one} />`}
       ${one.note && !one.resolution && html`<p class="quiet note">${marked(one.note)}</p>`}
     </div></div>
     <${Bar} one=${one} />

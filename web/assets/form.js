@@ -202,6 +202,14 @@ export function formOf(schema) {
   return form.kind === "object" && !form.nullable ? form : { ...form, required: true };
 }
 
+// formFor returns {schema, form} of a request whose answer a schema types; they are worked out once for a schema.
+const forms = new WeakMap();
+export function formFor({ response_schema: { node } }) {
+  const schema = node.kind === "object" ? node : object([]);
+  if (!forms.has(node)) forms.set(node, { schema, form: formOf(schema) });
+  return forms.get(node);
+}
+
 // startOf returns what a field shows before anybody has filled it in.
 function startOf(field, preset = field.preset) {
   const there = preset && !isNull(preset) ? preset : undefined;

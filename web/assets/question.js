@@ -1,14 +1,16 @@
 // One question: choices, free text, or a form that a schema describes.
 
-import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { canDecide, draftOf, isOver, keepDraft } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
 import { Json } from "./exact.js";
 import { Field, Radios } from "./fields.js";
-import { filled, formOf } from "./form.js";
+import { filled, formFor } from "./form.js";
 import { act, decided, steady } from "./guard.js";
 import { asksOf, headingOf, titleOf } from "./headings.js";
+import { isMine } from "./inbox.js";
 import { marked, plain } from "./marks.js";
+import { Recorded, hasAnswer } from "./recorded.js";
 import { pointer } from "./schema.js";
 
 const kept = (text, fallback) => { try { return JSON.parse(text) ?? fallback; } catch { return fallback; } };
@@ -47,14 +49,6 @@ function Structured({ one, asked, given, give: keep }) {
     ${asked.allow_freeform !== false && html`<label>Your answer<input type=${asked.sensitive ? "password" : "text"} autocomplete=${asked.sensitive ? "new-password" : "off"} readonly=${isOver(one)} value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label>`}</div>`;
 }
 
-// formFor is a request's form; it is worked out once for a schema.
-const forms = new WeakMap();
-function formFor({ response_schema: { node } }) {
-  const schema = node.kind === "object" ? node : { kind: "object", members: [] };
-  if (!forms.has(node)) forms.set(node, { schema, form: formOf(schema) });
-  return forms.get(node);
-}
-
 // missing names the fields that must still be filled in.
 function missing(form, faults) {
   const names = new Map(), walk = (field, at) => { names.set(at, field.title || field.name); for (const one of [...field.fields ?? [], ...(field.options ?? []).flatMap(option => option.field.fields ?? [])]) walk(one, pointer(at, one.name)); };
@@ -75,7 +69,7 @@ function Typed({ one, form, state, faults, touched, give: keep }) {
     ${needs?.length > 0 && html`<p class="quiet needs">Still needed: ${marked(needs.join(", "))}</p>`}</div>`;
 }
 
-// worked is what was given so far: {typed, form, state, touched, answers, value, faults, complete}.
+// worked is what was given so far, touched if anything was: {typed, form, state, touched, answers, value, faults, complete}.
 function worked(one) {
   const { request } = one, typed = request.response_schema !== undefined, draft = draftOf(one, "answer", "");
   if (typed) {
@@ -89,7 +83,7 @@ function worked(one) {
     const given = state[asked.id] ?? {};
     return { question_id: asked.id, selected_option_ids: given.selected_option_ids, ...(given.freeform_answer?.trim() && { freeform_answer: given.freeform_answer.trim() }) };
   });
-  return { typed, state, answers, complete: answers.every(given => given.selected_option_ids?.length || given.freeform_answer) };
+  return { typed, state, touched: draft !== "", answers, complete: answers.every(given => given.selected_option_ids?.length || given.freeform_answer) };
 }
 
 const keepAnswer = (one, state) => { if (!isOver(one)) { act(one.handle); keepDraft(one, "answer", JSON.stringify(state)); } };
@@ -114,8 +108,11 @@ export function chooseByKey(one, number) {
   return true;
 }
 
+// QuestionFields are the fields of a question. Once it is settled the recorded answer takes their place. Fields that the
+// person had open, or typed into, stay, but not with the values that they started with: those would read as the answer.
 export function QuestionFields({ one }) {
-  const { typed, form, state, touched, answers, value, faults } = worked(one);
+  const { typed, form, state, touched, answers, value, faults } = worked(one), settled = one.resolution;
+  const [wasOpen] = useState(!settled), stays = touched || wasOpen, has = settled && hasAnswer(settled), sent = has && isMine(one.handle);
   const keep = next => keepAnswer(one, next);
   one.typed = typed ? touched && value || "" : answers.map(given => given.freeform_answer ?? "").join("\n").trim();
   const send = event => {
@@ -124,7 +121,10 @@ export function QuestionFields({ one }) {
     decided();
     void sendAnswer(one);
   };
+  const recorded = has && !(sent && stays && !atOnce(one.request)) && html`<${Recorded} one=${one} />`, asks = typed && asksOf(one.request);
+  if (recorded && !stays) return html`${asks && asks !== titleOf(one) && html`<p class="asks">${marked(asks)}</p>`}${recorded}`;
+  const shown = settled && !touched && !sent ? undefined : state;
   return html`<form class="form" id="answer" novalidate onSubmit=${send}>
-    ${typed ? html`<${Typed} one=${one} form=${form} state=${state} touched=${touched} faults=${faults} give=${next => keep({ filled: next })} />`
-      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}</form>`;
+    ${typed ? html`<${Typed} one=${one} form=${form} state=${shown} touched=${touched} faults=${faults} give=${next => keep({ filled: next })} />`
+      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}</form>${recorded}`;
 }
