@@ -184,6 +184,28 @@ func (f *flows) questions(t *testing.T) {
 	require.Contains(t, values[1], `"class":"second"`)
 	require.Contains(t, values[2], "declined")
 
+	// What was typed goes with the only option, and who declines reads that it did not go.
+	only := func(header string) *client.CreatedRun {
+		return f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{
+			{ID: "ok", Header: header, Question: header + " now?", AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "yes", Label: "Go ahead"}}},
+		}}}})
+	}
+	deploy := only("Deploy")
+	item = p.prompt("Deploy")
+	item.find("textbox", "Your answer").write(" only until Friday ")
+	item.find("button", "Go ahead").click()
+	item.status("Answered by you")
+	view, err := f.client.GetRequest(t.Context(), deploy.PendingQuestions[0].Handle)
+	require.NoError(t, err)
+	require.Equal(t, []api.UserQuestionAnswer{{QuestionID: "ok", SelectedOptionIDs: []string{"yes"}, FreeformAnswer: "only until Friday"}}, view.Resolution.Answers)
+	only("Release")
+	item = p.prompt("Release")
+	item.find("textbox", "Your answer").write("not on Friday")
+	item.find("button", "Decline").click()
+	item.status("Declined by you")
+	item = p.prompt("Release")
+	p.until("it says so", func() bool { return strings.Contains(item.text(), "Your answer was not sent") })
+
 	ends := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "go", Header: "Go on", Question: "Go on?"}}}}})
 	item = p.prompt("Go on")
 	item.find("button", "Cancel question").click()

@@ -23,7 +23,8 @@ const Key = ({ of }) => html`<kbd aria-hidden="true">${of}</kbd>`;
 function Outcome({ one }) {
   const mine = isMine(one.handle);
   let text = outcomeOf(one);
-  const unsent = one.resolution && !mine && (one.form === "deny" || one.form === "edit" || one.kind === "question") && one.typed;
+  const sent = mine && (one.kind === "approval" || one.resolution?.outcome === "answered"); // who declines sends no answer
+  const unsent = one.resolution && !sent && (one.form === "deny" || one.form === "edit" || one.kind === "question") && one.typed;
   if (unsent) text += `. Your ${one.kind === "question" ? "answer" : one.form === "edit" ? "edit" : "reason"} was not sent`;
   return html`<p class="outcome" role="status" title=${plain(text)}>${marked(text)}</p><${Undo} one=${one} />${unsent && html`<${Copy} text=${one.typed} quiet=${false}>Copy text<//>`}`;
 }

@@ -15,6 +15,9 @@ import { pointer } from "./schema.js";
 
 const kept = (text, fallback) => { try { return JSON.parse(text) ?? fallback; } catch { return fallback; } };
 
+// ownWords are the text of an answer, absent where there is none.
+const ownWords = given => given.freeform_answer?.trim() ? { freeform_answer: given.freeform_answer.trim() } : {};
+
 // atOnce reports whether a question has one option, which is a button that answers.
 const atOnce = request => request.questions?.length === 1 && request.questions[0].options?.length === 1 && !request.questions[0].multi_select;
 
@@ -27,7 +30,7 @@ function Options({ one, asked, given, give }) {
     const send = event => {
       if (!canDecide(one) || !steady(one.handle, event)) return;
       decided();
-      void answer(one, { answers: [{ question_id: asked.id, selected_option_ids: [option.id] }] });
+      void answer(one, { answers: [{ question_id: asked.id, selected_option_ids: [option.id], ...ownWords(given) }] });
     };
     return !isOver(one) && html`<div class="options"><button type="button" class="option" aria-label=${plain(option.label)} onClick=${send}><span>${marked(option.label)}${option.description && html`<small>${marked(option.description)}</small>`}${preview(option)}</span></button></div>`;
   }
@@ -81,7 +84,7 @@ function worked(one) {
   const state = kept(draft, {});
   const answers = request.questions.map(asked => {
     const given = state[asked.id] ?? {};
-    return { question_id: asked.id, selected_option_ids: given.selected_option_ids, ...(given.freeform_answer?.trim() && { freeform_answer: given.freeform_answer.trim() }) };
+    return { question_id: asked.id, selected_option_ids: given.selected_option_ids, ...ownWords(given) };
   });
   return { typed, state, touched: draft !== "", answers, complete: answers.every(given => given.selected_option_ids?.length || given.freeform_answer) };
 }
