@@ -168,13 +168,3 @@ export const member = (node, name) => node?.kind === "object" ? node.members.fin
 export const textOf = (node, name) => { const one = member(node, name); return one?.kind === "string" ? one.value : undefined; };
 // without returns an object's tree without some members.
 export const without = (node, ...names) => ({ kind: "object", members: node.members.filter(([name]) => !names.includes(name)) });
-
-// rough returns a tree as JavaScript values. Numbers may be rounded: it is for checks, never for what is sent or shown.
-export function rough(node) {
-  switch (node.kind) {
-    case "object": return Object.fromEntries(node.members.map(([name, one]) => [name, rough(one)]));
-    case "array": return node.items.map(rough);
-    case "number": return Number(node.text);
-  }
-  return node.value;
-}

@@ -228,7 +228,7 @@ function startOf(field, preset = field.preset) {
 }
 
 // valueOf returns the JSON text of a field, undefined for one that was left empty. Faults of what was typed go to wrong.
-export function valueOf(field, raw, wrong = [], at = "") {
+function valueOf(field, raw, wrong = [], at = "") {
   const empty = field.required && field.nullable ? "null" : undefined;
   switch (field.kind) {
     case "fixed": return field.required || field.preset ? field.text : undefined;

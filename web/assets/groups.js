@@ -4,7 +4,7 @@ import { describe, rowOf } from "./kinds.js";
 import { headingOf, questionOf } from "./headings.js";
 import { wordOf, worst } from "./hints.js";
 
-export const headingHeight = 28;
+const headingHeight = 28;
 export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "Same call"], ["none", "None"]];
 
 // madeUp matches ids that a program has made up. handle.go of the terminal has the same.
@@ -26,7 +26,7 @@ export function agentName({ agent, origin }, nameOf = nameOfAgent) {
 }
 
 // groupKey tells the groups apart.
-export const groupKey = (one, by) => keyOf[by](one);
+const groupKey = (one, by) => keyOf[by](one);
 
 // grouped returns [{key, name, list}] in the order in which each group has its first prompt.
 export function grouped(list, by) {

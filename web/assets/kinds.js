@@ -13,7 +13,7 @@ const folders = ["cwd", "workdir", "directory", "working_directory"];
 const firstOf = (node, names) => { for (const name of names) { const text = textOf(node, name); if (text !== undefined) return { name, text }; } };
 
 // replacement returns {before, after, others} of an input that replaces a text, else null.
-export function replacement(node) {
+function replacement(node) {
   for (const [old, fresh] of replacements) {
     const before = textOf(node, old), after = textOf(node, fresh);
     if (before !== undefined && after !== undefined) return { before, after, others: without(node, old, fresh) };
@@ -21,7 +21,7 @@ export function replacement(node) {
   return null;
 }
 
-export const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^(?:[-+]|\*\*\* Delete File: )/m.test(text);
+const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^(?:[-+]|\*\*\* Delete File: )/m.test(text);
 
 const plainWord = /^[\w@%+=:,./-]+$/;
 // quoted writes a list of arguments as a shell would read it.

@@ -94,7 +94,7 @@ const keepAnswer = (one, state) => { if (!isOver(one)) { act(one.handle); keepDr
 // takesAnswer reports whether there is something to fill in: the only option is a button that answers by itself.
 export const takesAnswer = one => !atOnce(one.request) || one.request.questions[0].allow_freeform !== false;
 export const canAnswer = one => worked(one).complete;
-export function sendAnswer(one) {
+function sendAnswer(one) {
   const { typed, value, answers } = worked(one);
   return answer(one, typed ? { value: new Json(value) } : { answers });
 }

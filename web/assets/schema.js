@@ -44,7 +44,7 @@ export const formats = {
   ipv4: text => /^\d{1,3}(\.\d{1,3}){3}$/.test(text) && text.split(".").every(part => String(Number(part)) === part && Number(part) < 256),
   ipv6: text => /^[0-9a-fA-F:.]+$/.test(text) && URL.canParse(`http://[${text}]/`),
 };
-export const formatNames = {
+const formatNames = {
   date: "a date, such as 2026-12-24", "date-time": "a date and time, such as 2026-12-24T18:00:00Z", email: "an email address", uri: "a URL with its scheme, such as https://example.com",
   uuid: "a UUID", ipv4: "an IPv4 address", ipv6: "an IPv6 address",
 };

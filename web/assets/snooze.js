@@ -41,7 +41,7 @@ export async function snooze(one, untilMs) {
 }
 
 // unsnooze brings one back to the list.
-export async function unsnooze(one) {
+async function unsnooze(one) {
   if (await put(one, { state: "none" })) wake(one);
 }
 
