@@ -38,7 +38,7 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 	case !matches:
 		return paramDiffers
 	}
-	wild := strings.ContainsAny(match.glob, "*?")
+	wild := hasWildcard(match.glob)
 	if wild && holdsStatements(name) {
 		if fault := call.uncoveredStatement(match); fault != noFault {
 			return fault

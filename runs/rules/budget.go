@@ -57,7 +57,10 @@ func (b *Budget) match(m globMatch) (matches, decided bool) {
 	}
 	// A glob with a different start or end, with more characters than the text, or with others
 	// than a short text, costs nothing. So any number of long globs is decided for a short text.
-	unknown := strings.Count(text, string(shellcmd.UnknownText)) + strings.Count(text, string(shellcmd.UnknownWord))
+	unknown := 0
+	if m.unknown {
+		unknown = strings.Count(text, string(shellcmd.UnknownText)) + strings.Count(text, string(shellcmd.UnknownWord))
+	}
 	if first := strings.IndexAny(glob, "*?"); unknown > 0 {
 		if b.globSteps -= unknown * len(glob); b.globSteps < 0 {
 			return false, false

@@ -22,6 +22,9 @@ type globMatch struct {
 	glob, text string
 	// folders lets "**/" at the start of a segment also match no folder.
 	folders bool
+	// unknown gives [shellcmd.UnknownText] and [shellcmd.UnknownWord] in the text their meaning. In a
+	// text as written they are characters like others.
+	unknown bool
 	// spelled marks the bytes of the text that only the same character of the glob, marked in
 	// globSpelled, may match. Nil for none.
 	spelled, globSpelled []bool
@@ -48,7 +51,7 @@ func (m globMatch) holds() bool {
 			compiled.enter(reached)
 			continue
 		}
-		if character == shellcmd.UnknownText || character == shellcmd.UnknownWord {
+		if m.unknown && (character == shellcmd.UnknownText || character == shellcmd.UnknownWord) {
 			compiled.skip(reached, character == shellcmd.UnknownWord)
 			continue
 		}

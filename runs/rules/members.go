@@ -79,7 +79,7 @@ func (c *Call) holdsPlace(member string) bool {
 // Folded normalizes a text for what must not be got around by its spelling, such as deny and ask rules:
 // no differences of case, Unicode form, or invisible characters.
 func Folded(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || r == 0 }) {
+	if foldsOtherwise(text) {
 		text = strings.Map(func(r rune) rune {
 			if r == 0 || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
 				return -1

@@ -19,15 +19,20 @@ type refusingTexts struct {
 	seen  map[string]bool
 	// unread says that the list is incomplete: the rule applies.
 	unread bool
-	// unknown says that parts of the texts are unknown.
-	unknown bool
+	// vague says that a glob may match without its letters in a text: parts of a text are unknown,
+	// or it is too long for globs.
+	vague bool
+	// written is the member as written, in lower case; empty if folding changes nothing else.
+	written string
 }
 
-func (t *refusingTexts) add(text string) {
-	if text = Folded(text); !t.seen[text] {
-		t.seen[text] = true
+func (t *refusingTexts) add(text string) { t.addOnce(text, t.seen) }
+
+func (t *refusingTexts) addOnce(text string, seen map[string]bool) {
+	if text = Folded(text); !seen[text] {
+		seen[text] = true
 		t.texts = append(t.texts, text)
-		t.unknown = t.unknown || shellcmd.HasUnknown(text)
+		t.vague = t.vague || shellcmd.HasUnknown(text) || len(text) > api.MaxGlobText
 	}
 }
 
@@ -36,6 +41,9 @@ type refusingGlobs struct {
 	once     sync.Once
 	globs    []string
 	relative []string // for absolute paths only
+	// written, if the glob has wildcards, is for the member as written. Folded, a character may be
+	// several, none, or one with the letter before it.
+	written string
 }
 
 // preparedGlobs has the globs of deny and ask rules, by rule and param.
@@ -54,6 +62,9 @@ func (p preparedGlobs) add(rule *Rule) {
 // of builds the globs of a param.
 func (g *refusingGlobs) of(tool, name, glob string) {
 	g.once.Do(func() {
+		if hasWildcard(glob) {
+			g.written = strings.ToLower(glob)
+		}
 		if meaningOf(tool, name) != meansCommand {
 			g.globs, g.relative = placeGlobs(glob)
 			return
@@ -63,8 +74,12 @@ func (g *refusingGlobs) of(tool, name, glob string) {
 			// A deny is at least as wide as an allow with the same glob.
 			forms = slices.Concat(forms, []string{bare, shellcmd.PlainGlob(bare)}, shellcmd.NamedGlobs(bare))
 		}
+		var folded []string
 		for _, form := range append(forms, shellcmd.NamedGlobs(glob)...) {
-			form = Folded(form)
+			if form = Folded(form); slices.Contains(folded, form) {
+				continue
+			}
+			folded = append(folded, form)
 			written, inNone := starred(form), starred(strings.ReplaceAll(form, " **/", " "))
 			for _, form := range []string{written, inNone, shellcmd.CommutingGlob(written, further), shellcmd.CommutingGlob(inNone, further)} {
 				if form != "" && !slices.Contains(g.globs, form) || len(g.globs) == 0 {
@@ -104,7 +119,7 @@ func (r *Rule) refusalFault(call *Call, name string) paramFault {
 	}
 	globs.of(r.ToolName, name, r.Match.Params[name])
 	for _, member := range members {
-		if call.refuses(globs, member) || call.isNumber(member, r.Match.Params[name]) || call.isWritten(member, r.Match.Params[name]) {
+		if call.refuses(globs, member) || call.isNumber(member, r.Match.Params[name]) {
 			return noFault
 		}
 	}
@@ -120,14 +135,11 @@ func (c *Call) isNumber(member, glob string) bool {
 	return there && is && number == value
 }
 
-// isWritten reports whether a glob matches a member as it is written. Folded, a character may be several, or none.
-func (c *Call) isWritten(member, glob string) bool {
-	text, there := c.param(member)
-	if !there || !strings.Contains(glob, "?") || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || r == 0 }) {
-		return false
-	}
-	matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true})
-	return matches || !decided
+func hasWildcard(glob string) bool { return strings.ContainsAny(glob, "*?") }
+
+// foldsOtherwise reports whether folding may change more of a text than its case.
+func foldsOtherwise(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || r == 0 })
 }
 
 func (c *Call) refuses(globs *refusingGlobs, member string) bool {
@@ -137,7 +149,7 @@ func (c *Call) refuses(globs *refusingGlobs, member string) bool {
 	}
 	for _, text := range looked.texts {
 		for _, glob := range globs.globs {
-			if matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true}); matches || !decided {
+			if matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true, unknown: true}); matches || !decided {
 				return true
 			}
 		}
@@ -145,12 +157,16 @@ func (c *Call) refuses(globs *refusingGlobs, member string) bool {
 			continue
 		}
 		for _, glob := range globs.relative {
-			if matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true}); matches || !decided {
+			if matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true, unknown: true}); matches || !decided {
 				return true
 			}
 		}
 	}
-	return false
+	if looked.written == "" || globs.written == "" {
+		return false
+	}
+	matches, decided := c.Budget.match(globMatch{glob: globs.written, text: looked.written, folders: true})
+	return matches || !decided
 }
 
 // refusingTexts returns the texts of a member.
@@ -167,6 +183,9 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	}
 	command := meaningOf(c.ToolName, member) == meansCommand
 	looked.add(shellcmd.Scrub(value))
+	if foldsOtherwise(value) {
+		looked.written = strings.ToLower(value)
+	}
 	if holdsStatements(member) {
 		for _, text := range leaves(c.members[member], nil) {
 			for _, one := range statements(shellcmd.Scrub(text)) {
@@ -238,11 +257,7 @@ func (t *refusingTexts) parts(texts []string, all bool) {
 	t.unread = t.unread || !all
 	seen := make(map[string]bool, len(texts))
 	for _, text := range texts {
-		if text = Folded(text); !seen[text] {
-			seen[text] = true
-			t.texts = append(t.texts, text)
-			t.unknown = t.unknown || shellcmd.HasUnknown(text)
-		}
+		t.addOnce(text, seen)
 	}
 }
 

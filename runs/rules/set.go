@@ -3,10 +3,8 @@ package rules
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // Set indexes the rules of one session, or of all sessions, so that the candidates for a call
@@ -45,19 +43,9 @@ type toolRules struct {
 // paramRules are the rules of one tool with a glob for the same param.
 type paramRules struct {
 	all []entry
-	// byGram indexes the rules by three bytes that every match of their glob contains: the
-	// glob's rarest gram. loose are the rules whose glob has none.
+	// byGram indexes the rules by the rarest of their grams. loose are the rules that have none.
 	byGram map[gram][]entry
 	loose  []entry
-}
-
-// gram is three bytes of a text.
-type gram uint32
-
-const gramLength = 3
-
-func gramAt(text string, at int) gram {
-	return gram(text[at])<<16 | gram(text[at+1])<<8 | gram(text[at+2])
 }
 
 // fewRules is how many rules are tried without searching the text for grams.
@@ -72,16 +60,18 @@ func NewSet(rules []*Rule, complete bool) *Set {
 		byKey: map[string][]entry{}, byCall: map[string][]entry{}, byTool: map[string]*toolRules{},
 		globs: preparedGlobs{},
 	}
-	frequency := map[gram]int{}
-	for _, rule := range rules {
+	frequency, grams := map[gram]int{}, make([][]gram, len(rules))
+	for at, rule := range rules {
 		s.size += ruleSize(rule)
 		s.bytes += rule.Bytes()
 		s.globs.add(rule)
-		name, glob := indexedParam(rule)
-		rule.eachGram(name, glob, func(g gram) { frequency[g]++ })
+		grams[at] = rule.grams()
+		for _, g := range grams[at] {
+			frequency[g]++
+		}
 	}
 	for at, rule := range rules {
-		s.add(entry{rule, at}, frequency)
+		s.add(entry{rule, at}, grams[at], frequency)
 	}
 	return s
 }
@@ -146,7 +136,7 @@ func (r *Rule) Bytes() int {
 	return bytes
 }
 
-func (s *Set) add(e entry, frequency map[gram]int) {
+func (s *Set) add(e entry, grams []gram, frequency map[gram]int) {
 	match := &e.rule.Match
 	switch {
 	case len(match.PatternKeys) > 0:
@@ -165,7 +155,7 @@ func (s *Set) add(e entry, frequency map[gram]int) {
 		tool = &toolRules{byParam: map[string]*paramRules{}, refusing: map[string]*paramRules{}}
 		s.byTool[e.rule.ToolName] = tool
 	}
-	name, glob := indexedParam(e.rule)
+	name, _ := indexedParam(e.rule)
 	if name == "" {
 		tool.anyInput = append(tool.anyInput, e)
 		return
@@ -181,59 +171,15 @@ func (s *Set) add(e entry, frequency map[gram]int) {
 	}
 	param.all = append(param.all, e)
 	rarest, fewest := gram(0), 0
-	e.rule.eachGram(name, glob, func(g gram) {
+	for _, g := range grams {
 		if fewest == 0 || frequency[g] < fewest {
 			rarest, fewest = g, frequency[g]
 		}
-	})
+	}
 	if fewest == 0 {
 		param.loose = append(param.loose, e)
 	} else {
 		param.byGram[rarest] = append(param.byGram[rarest], e)
-	}
-}
-
-// indexedParam returns the param that indexes a rule: the one with the longest glob. The name is
-// empty if the rule has none, or is indexed otherwise.
-func indexedParam(rule *Rule) (name, glob string) {
-	if len(rule.Match.PatternKeys) > 0 || rule.Match.ToolCallID != "" {
-		return "", ""
-	}
-	for _, candidate := range paramNames(&rule.Match) {
-		if name == "" || len(rule.Match.Params[candidate]) > len(glob) {
-			name, glob = candidate, rule.Match.Params[candidate]
-		}
-	}
-	return name, glob
-}
-
-// eachGram calls do with the grams that every match of a glob contains. For a deny or ask rule
-// these are folded texts, whose punctuation may differ.
-func (r *Rule) eachGram(name, glob string, do func(gram)) {
-	if number, is := canonicalNumber(glob); is && number != glob {
-		return // it also matches texts in another form
-	}
-	parts := func(c rune) bool { return c == '*' || c == '?' }
-	if r.Effect != api.RuleAllow {
-		if glob = Folded(glob); strings.Contains(glob, "..") {
-			return
-		}
-		if named := shellcmd.NamedGlobs(glob); len(named) > 0 && meaningOf(r.ToolName, name) == meansCommand {
-			glob = named[0] // its programs have other names
-		}
-		if commuting := shellcmd.CommutingGlob(glob, true); commuting != "" {
-			glob = commuting // its options have other spellings
-		}
-		parts = func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
-	}
-	for strings.HasPrefix(glob, "**/") {
-		glob = glob[len("**/"):] // it may match no folder
-	}
-	glob = strings.TrimSuffix(glob, furtherWords) // a command may have none
-	for literal := range strings.FieldsFuncSeq(glob, parts) {
-		for at := 0; at+gramLength <= len(literal); at++ {
-			do(gramAt(literal, at))
-		}
 	}
 }
 
@@ -314,7 +260,7 @@ func (s *search) tryRefusing(name string, rules *paramRules) {
 	all := len(rules.all) <= fewRules
 	for i, member := range members {
 		looked[i] = s.call.refusingTexts(member)
-		all = all || looked[i].unread || looked[i].unknown
+		all = all || looked[i].unread || looked[i].vague
 	}
 	if all {
 		s.try(rules.all)
@@ -326,6 +272,7 @@ func (s *search) tryRefusing(name string, rules *paramRules) {
 		for _, text := range one.texts {
 			s.tryGrams(rules, text, tried)
 		}
+		s.tryGrams(rules, one.written, tried)
 	}
 }
 

@@ -51,14 +51,34 @@ func drawSetRule(t *rapid.T, n int) *rules.Rule {
 	return rule
 }
 
+// drawSetCall draws a call and rules.
+func drawSetCall(t *rapid.T) (call rules.Call, list []*rules.Rule) {
+	for n := range rapid.IntRange(0, 30).Draw(t, "rules") {
+		list = append(list, drawSetRule(t, n))
+	}
+	text := rapid.StringMatching(`(git |push|x|/a/|main){0,5}`)
+	call = rules.Call{
+		SessionID: "s", AgentID: "coder", ToolName: rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool"),
+		ToolCallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "call"), InputDigest: rapid.SampledFrom([]string{"sha256:1", "sha256:2"}).Draw(t, "digest"),
+		PatternKeys: rapid.SliceOfN(rapid.SampledFrom([]string{"k1", "k2", "k3"}), 0, 3).Draw(t, "keys"),
+		Input:       document.Encode(map[string]string{"command": text.Draw(t, "command"), "cwd": text.Draw(t, "cwd")}),
+		Directory:   rapid.SampledFrom([]string{"", "/a", "/a/b", "/c"}).Draw(t, "directory"),
+	}
+	return call, list
+}
+
 // A set decides like trying every rule.
 func TestASetDecidesAsAllItsRules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
+		var call rules.Call
 		var all, exact, ofAll, ofSession []*rules.Rule
-		for n := range rapid.IntRange(0, 30).Draw(t, "rules") {
-			rule := drawSetRule(t, n)
-			all = append(all, rule)
+		if rapid.Bool().Draw(t, "spelled") {
+			call, all = drawSpelledCall(t)
+		} else {
+			call, all = drawSetCall(t)
+		}
+		for _, rule := range all {
 			switch {
 			case rule.Exact():
 				exact = append(exact, rule)
@@ -67,14 +87,6 @@ func TestASetDecidesAsAllItsRules(t *testing.T) {
 			default:
 				ofSession = append(ofSession, rule)
 			}
-		}
-		text := rapid.StringMatching(`(git |push|x|/a/|main){0,5}`)
-		call := rules.Call{
-			SessionID: "s", AgentID: "coder", ToolName: rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool"),
-			ToolCallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "call"), InputDigest: rapid.SampledFrom([]string{"sha256:1", "sha256:2"}).Draw(t, "digest"),
-			PatternKeys: rapid.SliceOfN(rapid.SampledFrom([]string{"k1", "k2", "k3"}), 0, 3).Draw(t, "keys"),
-			Input:       document.Encode(map[string]string{"command": text.Draw(t, "command"), "cwd": text.Draw(t, "cwd")}),
-			Directory:   rapid.SampledFrom([]string{"", "/a", "/a/b", "/c"}).Draw(t, "directory"),
 		}
 		const nowMs = 10
 		slices.SortFunc(all, rules.Compare)
