@@ -127,6 +127,11 @@ type ExplainRulesBody struct {
 	Input       JSON     `json:"input" body:"required"` // nil is sent as null
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 	Directory   string   `json:"directory,omitempty"`
+	// SensitivePaths and InputDigest are the ones of an approval whose Input is masked: without them the
+	// rules in [RememberTexts] would be about the mask. InputDigest is required with SensitivePaths, and
+	// ignored without.
+	SensitivePaths []string `json:"sensitive_paths,omitempty"`
+	InputDigest    string   `json:"input_digest,omitempty" body:"filled"`
 	// Effect (RuleAllow when empty, or RuleDeny) and RememberForMs (as in [ApprovalResolution])
 	// describe the decision whose rules [RememberTexts] shows.
 	Effect        RuleEffect `json:"effect,omitempty" body:"filled"`

@@ -65,6 +65,10 @@ type ExplainParams struct {
 	Input       api.JSON
 	PatternKeys []string
 	Directory   string
+	// SensitivePaths and InputDigest are the ones of a pending approval, whose Input does not show its
+	// sensitive values.
+	SensitivePaths []string
+	InputDigest    string
 	// Effect and RememberForMs describe the decision whose rules are in Remember. Effect is
 	// RuleAllow if empty, and RememberForMs is 30 days if nil.
 	Effect        api.RuleEffect
@@ -83,6 +87,7 @@ func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleE
 	return post[RuleExplanation](ctx, c, at("/v1/rules/explain"), api.ExplainRulesBody{
 		SessionID: optional(params.SessionID), AgentID: optional(params.AgentID), ToolName: params.ToolName,
 		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys, Directory: params.Directory,
+		SensitivePaths: params.SensitivePaths, InputDigest: params.InputDigest,
 		Effect: params.Effect, RememberForMs: params.RememberForMs, Also: params.Also,
 	}, always, "decision")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // testExplainRules holds which rules the explanation of an approval names, and why they do not apply.
@@ -64,9 +65,44 @@ func testExplainRules(t *testing.T, a *rig) {
 	for i := range api.MaxExplainedRules {
 		here(fmt.Sprintf(`%s,"match":{"params":{"command":"make %d"}}`, about, i))
 	}
+	testExplainSensitive(t, a)
 	many := why(first)
 	require.Len(t, many.list("rules"), api.MaxExplainedRules)
 	require.EqualValues(t, 4, many.at("rules_more"))
+}
+
+// testExplainSensitive checks that the rules that are offered for a masked input are the ones that a decision writes.
+func testExplainSensitive(t *testing.T, a *rig) {
+	t.Helper()
+	tool := a.name("sensitive tool")
+	run := a.waiting(t, fmt.Sprintf(`"approvals":[{"id":"exact","tool_call_id":"c","tool_name":%[1]q,"input":{"command":"npm test x","env":{"token":"x"}},"sensitive_paths":["/env","/env/token"]},
+		{"id":"tool","tool_call_id":"d","tool_name":%[1]q,"input":{"command":"npm test x","env":{"token":"x"}},"sensitive_paths":["/env/token"]}]`, tool))
+	const masked = `{"command":"npm test x","env":{"sensitive":true}}`
+	explain := func(members string, options ...option) *reply {
+		return a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":%q,"input":%s,"remember_for_ms":0,%s}`, run.session, tool, masked, members), options...)
+	}
+	for i, one := range a.get(t, "/v1/runs/"+run.run).want(http.StatusOK).list("pending_approvals") {
+		request := one.(map[string]any)
+		paths, digest := document.Encode(request["sensitive_paths"]), request["input_digest"].(string)
+		require.Contains(t, digest, "hmac-sha256:")
+		remember := explain(fmt.Sprintf(`"sensitive_paths":%s,"input_digest":%q`, paths, digest)).want(http.StatusOK)
+		require.Len(t, remember.list("remember", "choices"), 2)
+		as := []string{"exact", "tool"}[i]
+		require.Equal(t, as, remember.at("remember", "choices", i, "as"))
+		text := remember.textAt("remember", "choices", i, "session")
+		a.post(t, "/v1/runs/"+run.run+"/approvals", fmt.Sprintf(`{"resolutions":[{"request_id":%q,"behavior":"allow","remember":"session","remember_as":%q,"remember_for_ms":0}]}`, request["id"], as)).want(http.StatusAccepted)
+		settled := a.get(t, "/v1/requests/"+request["handle"].(string)).want(http.StatusOK)
+		require.Equal(t, text, settled.textAt("resolution", "rule", "text"))
+		if as == "exact" {
+			require.Contains(t, text, digest)
+			require.Equal(t, "allow", explain(fmt.Sprintf(`"sensitive_paths":%s,"input_digest":%q`, paths, digest)).at("decision"))
+			require.Equal(t, "ask", explain(fmt.Sprintf(`"sensitive_paths":[],"input_digest":%q`, digest)).at("decision"), "a digest without paths says nothing")
+		}
+	}
+	const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
+	explain(`"sensitive_paths":["/env"]`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/input_digest")
+	explain(`"sensitive_paths":["/env"],"input_digest":"7f"`).refused(api.CodeInvalidRequest).pointer("/input_digest")
+	explain(`"sensitive_paths":["env"],"input_digest":"hmac-sha256:`+zeros+`"`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/sensitive_paths/0")
 }
 
 // testExplainRulesWithin checks that a bound token is not shown the inputs of rules of other sessions.

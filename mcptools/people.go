@@ -238,6 +238,7 @@ func (t *tools) ruleText(ctx context.Context, arguments resolveArguments) (strin
 		params := client.ExplainParams{
 			SessionID: run.SessionID, AgentID: run.AgentID, ToolName: request.ToolName, ToolCallID: request.ToolCallID,
 			Input: request.Input, PatternKeys: request.PatternKeys, Directory: request.Directory,
+			SensitivePaths: request.SensitivePaths, InputDigest: request.InputDigest,
 		}
 		if arguments.Behavior == api.BehaviorDeny {
 			params.Effect = api.RuleDeny

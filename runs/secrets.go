@@ -151,19 +151,20 @@ func (s *raisedSuspension) checkSealed(run *model.Run) error {
 	return ErrUnchecked
 }
 
-// checkSensitivePaths adds the faults of the sensitive paths of an approval.
-func checkSensitivePaths(a *api.ApprovalRequest, at string, faults *refusal.Faults) {
-	if len(a.SensitivePaths) > api.MaxSensitivePaths {
-		faults.Add(at+"/sensitive_paths", "must have at most %d entries", api.MaxSensitivePaths)
+// CheckSensitivePaths adds the faults of the sensitive paths of an approval. Its input is nil if it is
+// absent, or masked: then a path may name nothing.
+func CheckSensitivePaths(at string, paths []string, input api.JSON, faults *refusal.Faults) {
+	if len(paths) > api.MaxSensitivePaths {
+		faults.Add(at, "must have at most %d entries", api.MaxSensitivePaths)
 		return
 	}
-	for i, text := range a.SensitivePaths {
+	for i, text := range paths {
 		path, ok := document.ParsePointer(text)
-		here := fmt.Sprintf("%s/sensitive_paths/%d", at, i)
+		here := fmt.Sprintf("%s/%d", at, i)
 		switch {
 		case !ok || len(text) > api.MaxTextLength:
 			faults.Add(here, "must be a JSON Pointer: empty, or names with a / before each")
-		case a.Input != nil && path.At(a.Input) == nil:
+		case input != nil && path.At(input) == nil:
 			faults.Add(here, "names nothing in the input")
 		}
 	}

@@ -142,7 +142,7 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 	for i, key := range a.PatternKeys {
 		faults.RequiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, api.MaxPatternKeyLength)
 	}
-	checkSensitivePaths(a, at, faults)
+	CheckSensitivePaths(at+"/sensitive_paths", a.SensitivePaths, a.Input, faults)
 	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
 	checkApprovalEscalation(a.Escalation, at, faults)
 }

@@ -84,7 +84,8 @@ func (s *screen) explain() tea.Cmd {
 	return func() tea.Msg {
 		found, err := s.client.ExplainRules(s.ctx, client.ExplainParams{
 			SessionID: one.sessionID, AgentID: one.agent, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
-			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, Directory: one.approval.Directory, RememberForMs: &asked.forMs, Also: handles,
+			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, Directory: one.approval.Directory,
+			SensitivePaths: one.approval.SensitivePaths, InputDigest: one.approval.InputDigest, RememberForMs: &asked.forMs, Also: handles,
 		})
 		if asked.err = err; err == nil {
 			asked.choices = ruleChoices(one, found.Remember.Choices)

@@ -146,7 +146,7 @@ func TestMarkedRequestsAreDecidedTogether(t *testing.T) {
 func TestAllowAndARule(t *testing.T) {
 	t.Parallel()
 	first := asked("a1", `{"command":"npm test"}`)
-	first.Directory = "/srv/app"
+	first.Directory, first.InputDigest, first.SensitivePaths = "/srv/app", "hmac-sha256:1", []string{"/token"}
 	s := screenOf(first, asked("a2", `{"command":"ls"}`))
 	service := serve(t, s)
 	s.press("j")
@@ -174,11 +174,13 @@ func TestAllowAndARule(t *testing.T) {
 	s.height = 24
 	does(t, s, s.press("enter"))
 	require.Equal(t, []api.ApprovalResolution{{
-		RequestID: "a1", Handle: "h-a1", Behavior: api.BehaviorAllow, Remember: api.RememberAlways, RememberAs: api.RememberPrefix, RememberForMs: new(int64(3_600_000)),
+		RequestID: "a1", Handle: "h-a1", Behavior: api.BehaviorAllow, Remember: api.RememberAlways, RememberAs: api.RememberPrefix, RememberForMs: new(int64(3_600_000)), InputDigest: "hmac-sha256:1",
 	}}, service.decided)
 	require.Equal(t, "s", *service.explains[0].SessionID)
 	require.JSONEq(t, `{"command":"npm test"}`, string(service.explains[0].Input))
 	require.Equal(t, "/srv/app", service.explains[0].Directory)
+	require.Equal(t, "hmac-sha256:1", service.explains[0].InputDigest)
+	require.Equal(t, []string{"/token"}, service.explains[0].SensitivePaths)
 
 	// When somebody else is first, the sheet closes, and a late answer does not open it.
 	s.press("j")

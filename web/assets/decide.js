@@ -119,7 +119,8 @@ export async function explain(one, rememberForMs, others) {
   const request = await whole(one);
   const ask = (effect, also) => call("POST", "/v1/rules/explain", {
     session_id: one.session, agent_id: one.agent, tool_name: request.tool_name, tool_call_id: request.tool_call_id,
-    input: request.input, pattern_keys: request.pattern_keys, directory: request.directory, effect, remember_for_ms: rememberForMs, also,
+    input: request.input, pattern_keys: request.pattern_keys, directory: request.directory,
+    sensitive_paths: request.sensitive_paths, input_digest: request.input_digest, effect, remember_for_ms: rememberForMs, also,
   });
   const [allow, deny] = await Promise.all([ask("allow", others.map(other => other.handle)), ask("deny")]);
   return { allow: allow.remember, deny: deny.remember };

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -44,6 +45,17 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	faults.Text("/directory", call.Directory, api.MaxDirectoryLength)
 	rules.CheckPatternKeys("/pattern_keys", call.PatternKeys, &faults)
 	faults.OptionalID("/session_id", call.SessionID)
+	runs.CheckSensitivePaths("/sensitive_paths", body.SensitivePaths, nil, &faults)
+	body.InputDigest = document.WholeDigest(body.InputDigest)
+	switch {
+	case body.InputDigest != "" && !document.ValidDigest(body.InputDigest):
+		faults.Add("/input_digest", "must be the request's input_digest: \"hmac-sha256:\" and 64 hexadecimal digits in lower case")
+	case len(body.SensitivePaths) == 0:
+	case body.InputDigest == "":
+		faults.Add("/input_digest", "is required with sensitive_paths")
+	default:
+		call.InputDigest = body.InputDigest // of the whole input, which the caller cannot know
+	}
 	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
 	switch body.Effect { //nolint:exhaustive // a decision never creates a rule with ask
 	case "", api.RuleAllow:
@@ -77,7 +89,10 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	// The caller chooses the input, and there may be many rules. All that is computed from them is in the slot.
 	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
-		h.addChoices(&answer, &call, others, decision, nowMs)
+		h.addChoices(&answer, call.SessionID, api.ApprovalRequest{
+			ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys, Directory: call.Directory,
+			SensitivePaths: body.SensitivePaths, InputDigest: call.InputDigest,
+		}, others, decision, nowMs)
 		return nil
 	}); err != nil {
 		return err
@@ -97,17 +112,17 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// addChoices adds the rules that a decision about the call could write, with the other calls that each of them
+// addChoices adds the rules that a decision about an approval could write, with the other calls that each of them
 // matches. Their cost grows with the inputs, so call it in a slot of [cpulimit.Do].
-func (h *handlers) addChoices(answer *api.RuleExplanation, call *rules.Call, others []openCall, decision runs.ApprovalDecision, nowMs int64) {
+func (h *handlers) addChoices(answer *api.RuleExplanation, sessionID string, approval api.ApprovalRequest, others []openCall, decision runs.ApprovalDecision, nowMs int64) {
 	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberPrefix, api.RememberFolder, api.RememberTool} {
 		choice := api.RememberChoice{As: as}
 		decision.RememberAs = as
 		var preview *runs.RulePreview
-		if call.SessionID != "" {
-			preview = h.preview(call, decision, api.RememberSession, nowMs, &choice)
+		if sessionID != "" {
+			preview = h.preview(approval, sessionID, decision, api.RememberSession, nowMs, &choice)
 		}
-		if always := h.preview(call, decision, api.RememberAlways, nowMs, &choice); always != nil {
+		if always := h.preview(approval, sessionID, decision, api.RememberAlways, nowMs, &choice); always != nil {
 			preview = always // it matches the same calls
 		}
 		if as == api.RememberExact {
@@ -125,13 +140,11 @@ func (h *handlers) addChoices(answer *api.RuleExplanation, call *rules.Call, oth
 	}
 }
 
-// preview returns the rule that a decision about the call would create, and adds its text, what it is about, and
+// preview returns the rule that a decision about an approval would create, and adds its text, what it is about, and
 // examples to a choice. It returns nil if no such rule can be created.
-func (h *handlers) preview(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) *runs.RulePreview {
+func (h *handlers) preview(approval api.ApprovalRequest, sessionID string, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) *runs.RulePreview {
 	decision.Remember = remember
-	preview, err := runs.PreviewRule(
-		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys, Directory: call.Directory}, call.SessionID,
-		decision, h.maxAgeMs, nowMs)
+	preview, err := runs.PreviewRule(approval, sessionID, decision, h.maxAgeMs, nowMs)
 	if err != nil {
 		return nil
 	}

@@ -590,12 +590,16 @@ export interface components {
              */
             effect?: "allow" | "deny";
             input: components["schemas"]["Any"];
+            /** @description The `input_digest` of the approval. Required with `sensitive_paths`, and ignored without. */
+            input_digest?: string;
             pattern_keys?: string[];
             /**
              * Format: int64
              * @description How long the rules that `remember` shows would last, in ms; 0 for no expiry, 30 days if absent.
              */
             remember_for_ms?: number;
+            /** @description The `sensitive_paths` of an approval whose `input` shows `{"sensitive": true}` in the place of values. `remember` then has the rules that a decision about this approval can write: for exactly this input, by its digest, and for the tool. */
+            sensitive_paths?: string[];
             /** @description Without it only the rules for all sessions are asked. */
             session_id?: components["schemas"]["ID"];
             tool_call_id?: string;

@@ -592,9 +592,14 @@ class ExplainRules(TypedDict):
     # Of the decision whose rules `remember` shows.
     effect: NotRequired[Literal['allow', 'deny']]
     input: Any
+    # The `input_digest` of the approval. Required with `sensitive_paths`, and ignored without.
+    input_digest: NotRequired[str]
     pattern_keys: NotRequired[list[str]]
     # How long the rules that `remember` shows would last, in ms; 0 for no expiry, 30 days if absent.
     remember_for_ms: NotRequired[int]
+    # The `sensitive_paths` of an approval whose `input` shows `{"sensitive": true}` in the place of values. `remember` then
+    # has the rules that a decision about this approval can write: for exactly this input, by its digest, and for the tool.
+    sensitive_paths: NotRequired[list[str]]
     # Without it only the rules for all sessions are asked.
     session_id: NotRequired[str]
     tool_call_id: NotRequired[str]
