@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
@@ -112,11 +113,11 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Faul
 		if len(e.Causes) > 0 || len(faults) == maxFailuresRead {
 			return
 		}
-		at := pointer
+		at := jsontext.Pointer(pointer)
 		for _, token := range e.InstanceLocation {
-			at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+			at = at.AppendToken(token)
 		}
-		faults = append(faults, api.Fault{Pointer: at, Detail: oneLine(leafDetail(e))})
+		faults = append(faults, api.Fault{Pointer: string(at), Detail: oneLine(leafDetail(e))})
 	}
 	walk(failed)
 	slices.SortFunc(faults, func(a, b api.Fault) int {

@@ -2,7 +2,8 @@ package rules
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -70,8 +71,7 @@ func checkMatchParams(m *api.RuleMatch, at string, faults *refusal.Faults) {
 			faults.Add(at, "must have names of 1 to %d bytes without control characters", api.MaxNameLength)
 			continue
 		}
-		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		faults.Text(here, m.Params[name], api.MaxGlobLength)
+		faults.Text(string(jsontext.Pointer(at).AppendToken(name)), m.Params[name], api.MaxGlobLength)
 	}
 }
 

@@ -97,18 +97,14 @@ func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
 	if len(r.Match.Params) == 0 {
 		return "", noFault
 	}
-	if len(r.Match.Params) == 1 {
-		// Most rules have one, and many are tried: avoid the sort.
-		for name := range r.Match.Params {
-			if fault := r.paramFault(call, name); fault != noFault {
-				return name, fault
-			}
-		}
-	} else {
-		for _, name := range paramNames(&r.Match) {
-			if fault := r.paramFault(call, name); fault != noFault {
-				return name, fault
-			}
+	names := make([]string, 0, 1) // on the stack: most rules have one param, and many are tried
+	for name := range r.Match.Params {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if fault := r.paramFault(call, name); fault != noFault {
+			return name, fault
 		}
 	}
 	// A rule for one exact input covers all members.
