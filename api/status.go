@@ -36,7 +36,7 @@ var Statuses = []Status{
 	StatusCompleted, StatusFailed, StatusInterrupted, StatusCancelled,
 }
 
-// Errors of runs that the service has cancelled because whoever asked is gone (docs/spec/v1.md#abandoned-requests).
+// Errors of runs that the service has cancelled because the worker or agent that asked is gone (docs/spec/v1.md#abandoned-requests).
 const (
 	ErrorWorkerGone = "the worker that asked is gone"
 	ErrorAgentGone  = "the agent that asked is gone" // of a run of KindCall

@@ -519,6 +519,7 @@ func TestAModelAsksAndChecksLater(t *testing.T) {
 // An allow or an answer that was taken back before the agent read it, by a cancelled run or an interrupted session,
 // permits nothing, however often it is read.
 func TestADecisionThatWasTakenBackPermitsNothing(t *testing.T) {
+	t.Parallel()
 	takeBack := map[string]func(s *scene, runID string) error{
 		"cancelled": func(s *scene, runID string) error {
 			_, err := s.person.CancelRun(t.Context(), runID, "wrong host")

@@ -102,7 +102,7 @@ func (f *flows) recorded(t *testing.T) {
 	p := f.open(t, "/history?prompt="+past.PendingQuestions[0].Handle)
 	p.until("the answer", func() bool { return strings.Contains(opened(p), "Recorded answer") })
 	require.Regexp(t, `Amount\s+5\b`, opened(p))
-	require.Equal(t, "", values(p), "the default is not shown as an answer")
+	require.Empty(t, values(p), "the default is not shown as an answer")
 
 	// In the page that has it open, the fields stay, without what they began with.
 	live := f.askForm(t, "How much now?", schema)
@@ -112,7 +112,7 @@ func (f *flows) recorded(t *testing.T) {
 	require.Equal(t, "100", values(p))
 	answer(live, api.UserQuestionResolution{Value: api.JSON(`{"amount":5}`)})
 	p.until("the answer", func() bool { return strings.Contains(opened(p), "Recorded answer") })
-	require.Equal(t, "", values(p))
+	require.Empty(t, values(p))
 
 	chosen := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{
 		{ID: "route", Header: "Route", Question: "Which way?", AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "n", Label: "North"}, {ID: "s", Label: "South"}}},

@@ -492,7 +492,7 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         /**
-         * @description `failed`: given up; an operator may have it tried again.
+         * @description `failed`: given up; an admin may have it tried again.
          * @enum {string}
          */
         EffectState: "pending" | "done" | "failed";
@@ -595,7 +595,7 @@ export interface components {
             pattern_keys?: string[];
             /**
              * Format: int64
-             * @description How long the rules that `remember` shows would last, in ms; 0 for no expiry, 30 days if absent.
+             * @description How long the rules that `remember` shows would last, in ms; 0 for no expiry; if absent as long as the session, or 30 days for all sessions.
              */
             remember_for_ms?: number;
             /** @description The `sensitive_paths` of an approval whose `input` shows `{"sensitive": true}` in the place of values. `remember` then has the rules that a decision about this approval can write: for exactly this input, by its digest, and for the tool. */

@@ -595,7 +595,8 @@ class ExplainRules(TypedDict):
     # The `input_digest` of the approval. Required with `sensitive_paths`, and ignored without.
     input_digest: NotRequired[str]
     pattern_keys: NotRequired[list[str]]
-    # How long the rules that `remember` shows would last, in ms; 0 for no expiry, 30 days if absent.
+    # How long the rules that `remember` shows would last, in ms; 0 for no expiry; if absent as long as the session, or 30
+    # days for all sessions.
     remember_for_ms: NotRequired[int]
     # The `sensitive_paths` of an approval whose `input` shows `{"sensitive": true}` in the place of values. `remember` then
     # has the rules that a decision about this approval can write: for exactly this input, by its digest, and for the tool.
