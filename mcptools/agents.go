@@ -115,6 +115,8 @@ func decisionOf(decided *ask.Answer) decision {
 		told.Message = "No decision yet. This is not a permission. Call check_decision with the run_id."
 	case decided.Question != nil && decided.Ended == "":
 		told.Status, told.Message = statusOf(decided), why(decided.Resolution)
+	case decided.Question != nil:
+		told.Status, told.Message = statusOf(decided), "The request was ended ("+string(decided.Ended)+"), so there is no answer"
 	default:
 		told.Status, told.Message = statusOf(decided), sentence(decided)
 	}

@@ -516,7 +516,7 @@ func TestAModelAsksAndChecksLater(t *testing.T) {
 	require.Contains(t, s.refused(agent, "check_decision", `{"run_id":"foreign","wait_seconds":0}`), "not made by an agent's call")
 }
 
-// An allow or an answer that was taken back before the agent read it, by a cancelled run or an interrupted session,
+// An allow or an answer that was taken back before the agent read it, by a cancelled or failed run or an interrupted session,
 // permits nothing, however often it is read.
 func TestADecisionThatWasTakenBackPermitsNothing(t *testing.T) {
 	t.Parallel()
@@ -529,6 +529,13 @@ func TestADecisionThatWasTakenBackPermitsNothing(t *testing.T) {
 			run, err := s.person.GetRun(t.Context(), runID)
 			if err == nil {
 				_, err = s.person.InterruptSession(t.Context(), run.SessionID, "wrong host")
+			}
+			return err
+		},
+		"failed": func(s *scene, runID string) error {
+			claim, err := s.person.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "another"})
+			if err == nil {
+				_, err = s.person.FailRun(t.Context(), runID, claim.Lease.Fence, "it cannot be resumed")
 			}
 			return err
 		},

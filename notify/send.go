@@ -81,7 +81,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	}
 	if err == nil && flood {
 		s.endFlood(ctx, notice)
-		err = runs.ErrNotSent
+		err = runs.ErrSentForOthers
 	}
 	return errors.Is(err, ErrPermanent), at(&addresses[0], err)
 }

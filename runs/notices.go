@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -39,6 +40,9 @@ func (e *PutOffError) Error() string { return "the message is held back" }
 
 // ErrNotSent says that the person got no message of its own, and needs none any more. It is not a failure.
 var ErrNotSent = errors.New("no message of its own was sent")
+
+// ErrSentForOthers is an ErrNotSent of a message that was sent, but says how many requests are open.
+var ErrSentForOthers = fmt.Errorf("%w: it counts others", ErrNotSent)
 
 // RetryAfterError is a failure after which the receiver asked for a pause.
 type RetryAfterError struct{ Ms int64 }

@@ -90,8 +90,8 @@ func (c *Command) check() error {
 		return console.Usage("--insecure-no-auth needs --auth=none")
 	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitHeld, c.LimitStreams, c.LimitBytes, c.LimitStored, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
 		return console.Usage("--limit-rate, --limit-calls, --limit-held, --limit-streams, --limit-bytes, --limit-stored, --limit-prompts and --limit-queued-runs must be at least 1, or -1 for no limit, and --limit-burst at least 1")
-	case c.LimitBytes > 0 && c.LimitBytes < wire.DefaultMaxBodyBytes:
-		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.DefaultMaxBodyBytes)
+	case c.LimitBytes > 0 && c.LimitBytes < wire.LongestBodyBytes:
+		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.LongestBodyBytes)
 	case c.MaxAttempts < 1:
 		return console.Usage("--max-attempts must be at least 1")
 	case c.IdempotencyRetention < Horizon(time.Hour):

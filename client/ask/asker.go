@@ -87,8 +87,8 @@ type Answer struct {
 	// Resolution is the recorded decision. It is empty until somebody has decided, and if
 	// the run ended without a decision.
 	Resolution api.Resolution
-	// Ended is the run's status if it ended without a decision, or if it was cancelled or interrupted
-	// before an allow or an answer was read.
+	// Ended is the run's status if it ended without a decision, or if it was cancelled, interrupted or
+	// failed before an allow or an answer was read.
 	Ended api.Status
 	// Spent reports that the decision was already read. It does not allow another call.
 	Spent bool

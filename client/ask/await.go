@@ -126,7 +126,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, atOnce bool) (*A
 	}
 	switch {
 	case over(run.Status):
-		if answer.permits() && (run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted) {
+		if answer.permits() && run.Status != api.StatusCompleted {
 			answer.Outcome, answer.Resolution = "", api.Resolution{} // taken back before it was read
 		}
 		if answer.Outcome == "" {

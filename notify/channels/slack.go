@@ -189,14 +189,12 @@ func (s *slackChannel) withdraw(ctx context.Context, address string, sent *notif
 		}
 	}
 	if m != nil {
-		return s.update(ctx, channel, timestamp, m)
-	}
-	_, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp)
-	if slices.Contains(keptCodes, slackCode(err)) {
+		err = s.update(ctx, channel, timestamp, m)
+	} else if _, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp); slices.Contains(keptCodes, slackCode(err)) {
 		err = s.update(ctx, channel, timestamp, newerMessage())
 	}
 	if slices.Contains(keptCodes, slackCode(err)) {
-		return nil // otherwise the newer message would never be sent
+		return nil // no later attempt can do more, and a newer message must still be sent
 	}
 	return err
 }

@@ -460,7 +460,7 @@ func (p *page) read(expression string) string {
 }
 
 // drawn is a promise of the next frame. A hidden tab has none.
-const drawn = `new Promise(done => { const then = () => setTimeout(() => done("")); if (document.hidden) then(); else requestAnimationFrame(then); })`
+const drawn = `new Promise(done => { const then = () => setTimeout(() => done("")); setTimeout(then, 2000); if (document.hidden) then(); else requestAnimationFrame(then); })`
 
 // frame waits until changes have been drawn.
 func (p *page) frame() {

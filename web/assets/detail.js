@@ -35,12 +35,14 @@ import { deadlineWords, dueWords, fullDeadline, reasonOf, roughly, size, spoken 
 const longTitle = 80; // characters; the name of a tool may have 200
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
 
+const layoutOf = element => [...element?.querySelectorAll(".asked [data-part]") ?? []].map(part => [part.dataset.part, part.offsetTop, part.offsetHeight]).join();
+
 // useReading keeps what was read of a prompt, while it is in the detail. What was read is also learnt elsewhere:
 // when another prompt with the same text leaves, or when a dialog counts what was read. So what counts is what the
 // button said when it was drawn.
 function useReading(one, box) {
   const [, tick] = useReducer(n => n + 1, 0);
-  const again = useRef(), drawn = useRef(), unpainted = useRef(0);
+  const again = useRef(), drawn = useRef(), layout = useRef(), unpainted = useRef(0);
   drawn.current = readsToEnd(one);
   const changes = () => {
     const asked = box.current?.querySelector(".asked");
@@ -53,9 +55,14 @@ function useReading(one, box) {
     shifted(one.handle);
     tick();
   };
-  // The first layouts of a long text, and of what is unfolded, are replaced before they are painted.
+  // The first layouts of a long text, and of what is unfolded, are replaced before they are painted. A page that is drawn
+  // again and again lays out nothing new.
   const laidOut = () => { unpainted.current++; afterPaint(() => { unpainted.current--; again.current(); }); };
-  useLayoutEffect(() => { laidOut(); if (changes()) tick(); });
+  useLayoutEffect(() => {
+    const now = layoutOf(box.current);
+    if (now !== layout.current) { layout.current = now; laidOut(); }
+    if (changes()) tick();
+  });
   useEffect(() => {
     const look = () => again.current(), scroll = () => { scrolled(); look(); }, resize = () => { laidOut(); look(); };
     const element = box.current, timer = setInterval(look, atEnd);

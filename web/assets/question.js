@@ -114,8 +114,11 @@ export function chooseByKey(one, number) {
 // QuestionFields are the fields of a question. Once it is settled the recorded answer takes their place. Fields that the
 // person had open, or typed into, stay, but not with the values that they started with: those would read as the answer.
 export function QuestionFields({ one }) {
+  // What somebody typed into a sensitive question does not stay on the page once it is sent.
+  const secret = one.request.sensitive || one.request.questions?.some(asked => asked.sensitive), gone = secret && one.resolution && hasAnswer(one.resolution) && isMine(one.handle);
+  if (gone && one.drafts) delete one.drafts.answer;
   const { typed, form, state, touched, answers, value, faults } = worked(one), settled = one.resolution;
-  const [wasOpen] = useState(!settled), stays = touched || wasOpen, has = settled && hasAnswer(settled), sent = has && isMine(one.handle);
+  const [wasOpen] = useState(!settled), stays = (touched || wasOpen) && !gone, has = settled && hasAnswer(settled), sent = has && isMine(one.handle);
   const keep = next => keepAnswer(one, next);
   one.typed = typed ? touched && value || "" : answers.map(given => given.freeform_answer ?? "").join("\n").trim();
   const send = event => {

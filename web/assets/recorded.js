@@ -1,13 +1,14 @@
 // What was recorded for a settled request: the answer to a question, and the input that was allowed in place of the one
 // that was asked for.
 
-import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useMemo, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes } from "./diff.js";
 import { pretty } from "./exact.js";
 import { formFor } from "./form.js";
 import { titleOf } from "./headings.js";
 import { marked } from "./marks.js";
 import { same } from "./schema.js";
+import { isRoomy } from "./screen.js";
 import { spoken } from "./words.js";
 
 const notShown = "(sensitive)"; // the service shows nobody such an answer
@@ -57,9 +58,18 @@ export const Recorded = ({ one }) => html`<section class="recorded" aria-label="
   <dd>${texts.map(text => html`<div>${marked(text)}</div>`)}${others.length > 0 && html`<small class="quiet">Not chosen: ${marked(others.join(", "))}</small>`}</dd>`)}</dl></section>`;
 
 // AllowedInput is the input that was allowed, where somebody changed it, compared with the one that was asked for.
+// A large one waits for a press: it is worked out at once, in one piece.
+const shownAtOnce = 16 << 10;
 export function AllowedInput({ one: { request, resolution } }) {
-  if (resolution?.outcome !== "allowed" || resolution.updated_input === undefined) return null;
-  const after = pretty(resolution.updated_input.node), whole = request.input && !request.input_truncated;
-  return html`<section class="recorded" aria-label="Allowed with changes"><h3>What was allowed</h3>
-    ${whole ? html`<${Changes} before=${pretty(request.input.node)} after=${after} context=${Infinity} label="Allowed input" />` : html`<pre class="json" aria-label="Allowed input"><code>${marked(after)}</code></pre>`}</section>`;
+  const [all, show] = useState(false);
+  const updated = resolution?.outcome === "allowed" ? resolution.updated_input : undefined, whole = request.input && !request.input_truncated;
+  const large = updated && updated.text.length + (whole ? request.input.text.length : 0) > shownAtOnce && !all;
+  const shown = useMemo(() => {
+    if (!updated || large) return null;
+    const after = pretty(updated.node);
+    return whole ? html`<${Changes} before=${pretty(request.input.node)} after=${after} context=${Infinity} label="Allowed input" />` : html`<pre class="json" aria-label="Allowed input"><code>${marked(after)}</code></pre>`;
+  }, [updated, request.input, whole, large, isRoomy()]);
+  return updated && html`<section class="recorded" aria-label="Allowed with changes"><h3>What was allowed</h3>
+    ${large ? html`<button type="button" class="more" onClick=${() => show(true)}>Show all</button>` : shown}
+    ${request.sensitive_paths?.length > 0 && html`<p class="quiet">Sensitive values are not shown here and may have been changed.</p>`}</section>`;
 }

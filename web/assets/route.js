@@ -47,6 +47,7 @@ function searchWith(parameters) {
 // followLinks keeps links of the page in the page; the documents are other pages.
 export function followLinks(event) {
   const link = event.target.closest?.("a[href]");
+  if (link) settle();
   if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || link.origin !== location.origin || link.target || /^\/docs(\/|$)/.test(link.pathname)) return;
   event.preventDefault();
   go(link.pathname + link.search);

@@ -39,6 +39,8 @@ type attempt struct {
 	retryAfterMs int64
 	// unsent says that a message to a person was not sent by itself, and need not be.
 	unsent bool
+	// sentForOthers says that an unsent message was sent as one that counts others.
+	sentForOthers bool
 	// putOffMs says that the attempt was not made, and how long the delivery is held back. why may say why.
 	putOffMs int64
 	why      string
@@ -86,7 +88,7 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, tr
 	if ctx.Err() != nil && made.failure != nil && !made.permanent {
 		return ended // the lease expires, and the delivery is attempted again
 	}
-	if made.putOffMs > 0 || made.unsent {
+	if made.putOffMs > 0 || made.unsent && !made.sentForOthers {
 		d.finish(ctx, claimed.Effect, made)
 		return ended
 	}

@@ -103,7 +103,7 @@ func (l *callbackLane) startAll(ctx context.Context, due []reads.DueEffect) (beg
 		if len(l.underWay) >= callbacksAtOnce {
 			break
 		}
-		if l.underWay[one] || l.stuck.skips(one.SessionID) {
+		if l.underWay[one] || l.stuck.skips(one.SessionID, callbacksAtOnce) {
 			continue
 		}
 		origin, _ := model.CallbackOrigin(one.EffectID)

@@ -73,10 +73,11 @@ func (l *laneLoop) fill(room int, b *breaker, due func(limit int) ([]reads.DueEf
 	if room <= 0 {
 		return pace, nil
 	}
-	for limit := l.stuck.reading(room + len(l.underWay)); ; limit *= 2 {
+	slots := room + len(l.underWay)
+	for limit := l.stuck.reading(slots); ; limit *= 2 {
 		found, err := due(limit)
 		for _, one := range found {
-			if l.underWay[one] || room == 0 || l.stuck.skips(one.SessionID) {
+			if l.underWay[one] || room == 0 || l.stuck.skips(one.SessionID, slots) {
 				continue
 			}
 			room--

@@ -117,6 +117,32 @@ func TestALockedSessionHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// However many sessions are stuck, half of the slots are for the others.
+func TestManyStuckSessionsUseHalfOfTheSlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stuck := stuckSessions{}
+		for n := range 20 {
+			stuck.ended(result{due: reads.DueEffect{SessionID: fmt.Sprint(n)}, unclaimed: true})
+		}
+		time.Sleep(pace + 1)
+		for slots, want := range map[int]int{4: 2, 3: 1, 1: 1} {
+			begun := 0
+			for n := range 20 {
+				if id := fmt.Sprint(n); !stuck.skips(id, slots) {
+					stuck.begun(id)
+					begun++
+				}
+			}
+			require.Equal(t, want, begun)
+			for id, one := range stuck {
+				one.trying = false
+				stuck[id] = one
+			}
+		}
+	})
+}
+
 // Sessions whose messages another replica has sent are forgotten, and no number of them grows the memory.
 func TestStuckSessionsAreForgotten(t *testing.T) {
 	t.Parallel()
@@ -126,9 +152,9 @@ func TestStuckSessionsAreForgotten(t *testing.T) {
 			stuck.ended(result{due: reads.DueEffect{SessionID: fmt.Sprint(n)}, unclaimed: true})
 		}
 		require.Len(t, stuck, stuckKept)
-		require.True(t, stuck.skips("1"))
+		require.True(t, stuck.skips("1", 4))
 		stuck.ended(result{due: reads.DueEffect{SessionID: "1"}})
-		require.False(t, stuck.skips("1"), "it could be claimed")
+		require.False(t, stuck.skips("1", 4), "it could be claimed")
 		time.Sleep(2*longestStuck + pace + 1)
 		stuck.forget()
 		require.Empty(t, stuck)

@@ -86,7 +86,7 @@ func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
 			return attempt{putOffMs: max(putOff.Ms, 1), why: putOff.Why}
 		}
 		if errors.Is(failure, runs.ErrNotSent) {
-			return attempt{unsent: true}
+			return attempt{unsent: true, sentForOthers: errors.Is(failure, runs.ErrSentForOthers)}
 		}
 		refused = permanent
 		made := attempt{failure: failure, permanent: permanent}

@@ -27,10 +27,23 @@ type stuckSession struct {
 	trying bool
 }
 
-// skips reports whether no effect of the session may be attempted now.
-func (s stuckSessions) skips(sessionID string) bool {
+// skips reports whether no effect of the session may be attempted now. Stuck sessions use half of a lane's slots at most.
+func (s stuckSessions) skips(sessionID string, slots int) bool {
 	stuck, is := s[sessionID]
-	return is && (stuck.trying || time.Now().Before(stuck.until)) //nolint:forbidigo // only says when to look again
+	if !is {
+		return false
+	}
+	return stuck.trying || time.Now().Before(stuck.until) || s.tried() >= max(1, slots/2) //nolint:forbidigo // only says when to look again
+}
+
+// tried returns how many stuck sessions have an attempt under way.
+func (s stuckSessions) tried() (count int) {
+	for _, stuck := range s {
+		if stuck.trying {
+			count++
+		}
+	}
+	return count
 }
 
 // begun notes an attempt.
