@@ -217,8 +217,10 @@ func (d *Deliverer) giveUpOrphans(ctx context.Context) {
 	})
 }
 
-// giveUp ends the effects that a read returns as failed, until it returns none.
+// giveUp ends the effects that a read returns as failed, until it returns none. A session whose effect cannot be claimed, because
+// it is locked or failing, is left for the next time: each claim would wait for it.
 func (d *Deliverer) giveUp(ctx context.Context, read func() ([]reads.DueEffect, error)) {
+	left := map[string]bool{}
 	for {
 		due, err := read()
 		if err != nil || len(due) == 0 {
@@ -226,8 +228,12 @@ func (d *Deliverer) giveUp(ctx context.Context, read func() ([]reads.DueEffect, 
 		}
 		progress := false
 		for _, one := range due {
+			if left[one.SessionID] {
+				continue
+			}
 			claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: one.SessionID, EffectID: one.EffectID})
 			if err != nil || claimed.Effect == nil {
+				left[one.SessionID] = err != nil
 				continue
 			}
 			progress = true

@@ -117,6 +117,20 @@ func TestALockedSessionHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// Nothing is given up in a session that stays locked, which is waited for once.
+func TestALockedSessionIsWaitedForOnceByWhatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &stuckStore{claims: map[string]int{}}
+		for n, session := range []string{"stuck", "stuck", "free", "stuck"} {
+			store.due = append(store.due, reads.DueEffect{SessionID: session, EffectID: model.NoticeEffectID("gone", fmt.Sprint(n), "user:ada", 0)})
+		}
+		d := New(store, Options{Notices: &refusing{permanent: true}, Logger: slog.New(slog.DiscardHandler)})
+		d.giveUp(t.Context(), func() ([]reads.DueEffect, error) { return store.DueNotices(t.Context(), "gone", 100) })
+		require.Equal(t, map[string]int{"stuck": 1, "free": 1}, store.claims)
+	})
+}
+
 // However many sessions are stuck, half of the slots are for the others.
 func TestManyStuckSessionsUseHalfOfTheSlots(t *testing.T) {
 	t.Parallel()
