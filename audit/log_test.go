@@ -50,7 +50,11 @@ func TestTheLogOfTheAuditIsExported(t *testing.T) {
 		line   int64
 		says   string
 	}{
-		"body":    {func(l []string) []string { l[3] = strings.Replace(l[3], `"token"`, `"other"`, 1); return l }, 4, "the body of event 2"},
+		"body": {func(l []string) []string { l[3] = strings.Replace(l[3], `"token"`, `"other"`, 1); return l }, 4, "the body of event 2"},
+		"redacted": {func(l []string) []string {
+			l[3] = strings.Replace(l[3], `"token_id":"token"`, `"redacted":true,"body_digest":"`+d.entries[1].BodyDigest+`"`, 1)
+			return l
+		}, 4, "the body of event 2"},
 		"actor":   {func(l []string) []string { l[3] = strings.Replace(l[3], "user:ada", "user:eve", 1); return l }, 4, "event 2 does not match its hash"},
 		"dropped": {func(l []string) []string { return slices.Delete(l, 3, 4) }, 4, "event 2 of the audit log is missing"},
 		"doubled": {func(l []string) []string { return slices.Insert(l, 3, l[3]) }, 5, "appears twice"},

@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/chain"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // MaxLineBytes is the maximum length of one line of an export.
@@ -313,23 +314,25 @@ func (v *verifier) noteDeleted(e *eventLine) {
 // join checks that an event matches its hashes and follows the previous event.
 func (v *verifier) join(e *eventLine) error {
 	var typed struct {
-		Type       string `json:"type"`
-		Redacted   bool   `json:"redacted"`
-		BodyDigest string `json:"body_digest"`
+		Type api.EventType `json:"type"`
 	}
 	digest, err := chain.BodyDigest(bytes.Clone(e.Event))
 	switch {
 	case err != nil || json.Unmarshal(e.Event, &typed) != nil:
 		return v.broken("the body of event %s was changed", e.ID)
-	case digest != e.BodyDigest && typed.Redacted && typed.BodyDigest == e.BodyDigest:
-		v.report.Redacted++
 	case digest != e.BodyDigest:
-		return v.broken("the body of event %s does not match its body_digest: it was changed", e.ID)
-	case e.Prev == nil:
+		// Entries of the audit log are never redacted.
+		event := model.Event{SessionID: e.SessionID, RunID: e.RunID, Type: typed.Type, TimestampMs: e.TimestampMs, Body: e.Event, BodyDigest: e.BodyDigest}
+		if e.SessionID == "" || !event.Redacted() {
+			return v.broken("the body of event %s does not match its body_digest: it was changed", e.ID)
+		}
+		v.report.Redacted++
+	}
+	if e.Prev == nil {
 		return v.broken("event %s has no prev: it was changed", e.ID)
 	}
 	link := chain.Link{
-		SessionID: e.SessionID, ID: e.ID, Type: typed.Type, TimestampMs: e.TimestampMs,
+		SessionID: e.SessionID, ID: e.ID, Type: string(typed.Type), TimestampMs: e.TimestampMs,
 		RunID: e.RunID, Actor: e.Actor, BodyDigest: e.BodyDigest, Prev: *e.Prev,
 	}
 	switch {

@@ -177,6 +177,7 @@ func TestChangesAreFound(t *testing.T) {
 	}{
 		"body":                     {at(5, "hello", "hullo"), 5, "the body of event 3"},
 		"body redacted by another": {at(5, `"n":2,"text":"hello"`, `"redacted":true,"body_digest":"`+strings.Repeat("0", 64)+`"`), 5, "the body of event 3"},
+		"body redacted in part":    {at(5, `"n":2,"text":"hello"`, `"redacted":true,"body_digest":"`+l["a"][2].BodyDigest+`"`), 5, "the body of event 3"},
 		"actor":                    {at(5, "user:ada", "user:bob"), 5, "event 3"},
 		"time":                     {at(5, `"timestamp_ms":1002`, `"timestamp_ms":1001`), 5, "event 3"},
 		"run":                      {at(5, `"run-a"`, `"run-b"`), 5, "event 3"},

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"reflect"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -16,22 +18,22 @@ type redactedBody struct {
 	Output *api.OutputRecord `json:"output,omitempty"`
 }
 
-// Redacted reports whether the body was redacted. A worker cannot fake this: the digest of its
-// body would differ.
-func (e *Event) Redacted() bool { return redacted(e.Body, e.BodyDigest) }
-
-func redacted(text []byte, digest string) bool {
+// Redacted reports whether the body is the event's placeholder and nothing else: no digest covers
+// other members. A worker cannot fake this: the digest of its body would differ.
+func (e *Event) Redacted() bool {
 	var body redactedBody
-	return json.Unmarshal(text, &body) == nil && body.Redacted && body.BodyDigest == digest
+	return json.Unmarshal(e.Body, &body, json.RejectUnknownMembers(true)) == nil && reflect.DeepEqual(body, e.placeholder())
 }
 
 // RedactedBody returns the placeholder for the event's body.
-func (e *Event) RedactedBody() api.JSON {
+func (e *Event) RedactedBody() api.JSON { return document.Encode(e.placeholder()) }
+
+func (e *Event) placeholder() redactedBody {
 	body := redactedBody{Type: e.Type, Redacted: true, BodyDigest: e.BodyDigest}
 	if e.Type == api.EventOutput {
 		body.Output = &api.OutputRecord{SessionID: e.SessionID, RunID: e.RunID, CreatedAtMs: e.TimestampMs, Redacted: true}
 	}
-	return document.Encode(body)
+	return body
 }
 
 // redactedText replaces a required text.
