@@ -59,3 +59,28 @@ func TestASessionThatIsUsedAgainIsNoForgery(t *testing.T) {
 		d.ledger["b"] = kept
 	}
 }
+
+// Events without hashes are from before there was a chain, unless a checkpoint names one of them.
+func TestAChainCannotBeTakenAway(t *testing.T) {
+	t.Parallel()
+	d, c, keys, public := newDesk(t)
+	require.NoError(t, c.Look(t.Context()))
+	life := d.ledger["b"][0].Hash()
+	for i := range d.ledger["b"] {
+		event := &d.ledger["b"][i]
+		event.Body, event.BodyDigest, event.Prev = api.JSON(`{"type":"progress","forged":true}`), "", ""
+	}
+	lines := exported(t, d.logged(), keys, audit.Scope{})
+	_, err := verify(lines, public)
+	var broken *audit.BrokenError
+	require.ErrorAs(t, err, &broken)
+	require.Contains(t, lines[broken.Line-1], `{"chain":{"session_id":"b"`)
+	require.Contains(t, broken.Detail, "names event 8 of session b with another first event")
+
+	entry := journal.New(d.nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: "b", Life: life})
+	require.NoError(t, d.AddEntry(t.Context(), entry))
+	report, err := verify(exported(t, d.logged(), keys, audit.Scope{}), public)
+	require.NoError(t, err, "an older version wrote another session with this id")
+	require.EqualValues(t, 8, report.Unchained)
+	require.EqualValues(t, 1, report.Absent)
+}
