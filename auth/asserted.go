@@ -64,6 +64,13 @@ func hashText(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// cacheKey is the assertion's key in the keyring's cache. It has the time of issue, because a
+// revocation refuses earlier assertions only.
+func (a *Assertion) cacheKey() string {
+	until, issued := strconv.FormatInt(a.ExpiresAtMs, 10), strconv.FormatInt(a.IssuedAtMs, 10)
+	return strings.Join([]string{assertedKey + a.By, until, issued, a.key()}, " ")
+}
+
 // assertedBy is the assertion behind a cached token.
 type assertedBy struct {
 	// key is the token's key in the cache.
@@ -111,10 +118,10 @@ func (k *Keyring) EnterAssertion(ctx context.Context, a *Assertion) (identity *I
 	if nowMs >= a.ExpiresAtMs {
 		return nil, nil, nil, k.refuseAssertion(ctx, a.By, "expired")
 	}
-	by := &assertedBy{by: a.By, untilMs: a.ExpiresAtMs, key: assertedKey + a.By + " " + strconv.FormatInt(a.ExpiresAtMs, 10) + " " + a.key()}
+	by := &assertedBy{by: a.By, untilMs: a.ExpiresAtMs, key: a.cacheKey()}
 	known, token := k.recall(by.key, nowMs)
 	if known == nil {
-		read, err := shared(ctx, &k.reads, by.key+strconv.FormatInt(a.IssuedAtMs, 10), func(ctx context.Context) (*Token, error) { return k.tokenAgain(ctx, a, by) })
+		read, err := shared(ctx, &k.reads, by.key, func(ctx context.Context) (*Token, error) { return k.tokenAgain(ctx, a, by) })
 		if err != nil {
 			return nil, nil, nil, err
 		}

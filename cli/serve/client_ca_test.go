@@ -97,9 +97,13 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(t, err)
 	hub := watch.NewHub()
+	// The keyring's clock is half an hour behind, so a certificate can be issued after a revocation
+	// and be valid.
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: store, Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return time.Now().Add(-30 * time.Minute).UnixMilli() }, Issuer: true,
+	})
 	service := httpapi.New(httpapi.Options{
-		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), ClientCertificates: true,
-		Keyring: auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() }, Issuer: true}),
+		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), ClientCertificates: true, Keyring: keyring,
 	})
 	server := httptest.NewUnstartedServer(service.Handler())
 	server.TLS = files.config()
@@ -187,10 +191,25 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, status, "%s: %s", name, text)
 	}
 
-	// An admin revokes it like a token; a certificate issued later works again.
-	tokens, err := store.ListTokens(t.Context(), auth.TokenQuery{Limit: 10})
+	// An admin revokes the identity like a token. A certificate issued later works, and the earlier
+	// one does not, even if they expire together.
+	until := time.Now().Add(time.Hour)
+	issued := func(before time.Duration) *tls.Certificate {
+		return ours.issue(t, func(c *x509.Certificate) {
+			c.Subject.CommonName, c.NotBefore, c.NotAfter = "stolen", time.Now().Add(-before), until
+		})
+	}
+	stolen, successor := issued(time.Hour), issued(time.Minute)
+	status, _ = call(stolen, http.MethodGet, "/v1/me")
+	require.Equal(t, http.StatusOK, status)
+	tokens, err := store.TokensOf(t.Context(), "agent:stolen", 0, 10)
 	require.NoError(t, err)
-	require.NotEmpty(t, tokens)
+	require.Len(t, tokens, 1)
+	require.NoError(t, keyring.Revoke(t.Context(), tokens[0].TokenID, true))
+	status, _ = call(successor, http.MethodGet, "/v1/me")
+	require.Equal(t, http.StatusOK, status)
+	status, text = call(stolen, http.MethodGet, "/v1/me")
+	require.Equal(t, http.StatusUnauthorized, status, text)
 
 	// After a reload the other CA is trusted, and this one is not.
 	others.write(t, command.ClientCA)
