@@ -114,8 +114,9 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 	if signedIn == "" {
 		secret := bearer(r.Header)
 		if secret == "" {
-			if shared, _ := r.Context().Value(enteredKey{}).(*entered); shared.get() != nil {
-				return shared.get(), r.Context(), func() {}, nil
+			shared, _ := r.Context().Value(enteredKey{}).(*entered)
+			if known := shared.get(); known != nil {
+				return known, r.Context(), func() {}, nil
 			}
 			if certificate := a.certificate(r); certificate != nil {
 				return a.enterCertificate(w, r, certificate)
