@@ -190,7 +190,7 @@ func (k *Keyring) SignInByIssuer(ctx context.Context, a *Assertion) (cookie stri
 	if err != nil {
 		return "", nil, err
 	}
-	return k.addSignIn(ctx, token)
+	return k.addSignIn(ctx, token, "")
 }
 
 func (k *Keyring) refuseAssertion(ctx context.Context, by, reason string) error {

@@ -34,8 +34,9 @@ type SignIn struct {
 // SignIns stores the signed-in browsers. Every engine implements it, with the errors of [Tokens].
 type SignIns interface {
 	// AddSignIn inserts a sign-in. It deletes those that expired before its creation, and the
-	// oldest beyond [MaxSignIns] of its token.
-	AddSignIn(ctx context.Context, in *SignIn, entry *journal.Entry) error
+	// oldest beyond [MaxSignIns] of its token. Errors: invalid_token for a revoked token, and unless
+	// secretHash is "" or the hash of a secret that still works.
+	AddSignIn(ctx context.Context, in *SignIn, secretHash string, entry *journal.Entry) error
 	// SignInsByHash returns the existing sign-ins, each with its token.
 	SignInsByHash(ctx context.Context, cookieHashes []string) ([]SignedIn, error)
 	// RenewSignIn sets a later expiry. An earlier one is ignored.
@@ -60,21 +61,26 @@ func (s *SignedIn) credential() *Token {
 // SignIn creates a cookie for a browser that presented a token's secret. Errors: as
 // [Keyring.Authenticate].
 func (k *Keyring) SignIn(ctx context.Context, secret string) (cookie string, identity *Identity, err error) {
-	_, token, err := k.find(ctx, secret)
+	known, token, err := k.find(ctx, secret)
 	if err != nil {
 		return "", nil, err
 	}
-	return k.addSignIn(ctx, token)
+	return k.addSignIn(ctx, token, known.hash)
 }
 
-// addSignIn creates a cookie for a token.
-func (k *Keyring) addSignIn(ctx context.Context, token *Token) (cookie string, identity *Identity, err error) {
+// addSignIn creates a cookie for a token, and for its secret with that hash unless it is "". The
+// cache may accept a secret that another replica has just rotated, so the store checks it.
+func (k *Keyring) addSignIn(ctx context.Context, token *Token, secretHash string) (cookie string, identity *Identity, err error) {
 	nowMs := k.nowMs()
 	cookie = NewSecret()
 	in := SignIn{CookieHash: HashOf(cookie), TokenID: token.TokenID, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + SignInLifetimeMs}
 	identity = (&SignedIn{in, *token}).credential().Identity()
 	entry := EntryBy(token.Identity(), nowMs, api.AuditEvent{Type: api.AuditSignedIn})
-	if err := k.tokens.AddSignIn(ctx, &in, entry); err != nil {
+	err = k.tokens.AddSignIn(ctx, &in, secretHash, entry)
+	switch {
+	case refusal.CodeOf(err) == api.CodeInvalidToken:
+		return "", nil, k.refuse(ctx, "rotated or revoked", token.Hint)
+	case err != nil:
 		return "", nil, err
 	}
 	return cookie, identity, nil

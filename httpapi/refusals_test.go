@@ -349,7 +349,9 @@ func (s *brokenStore) RevokeToken(context.Context, string, bool, int64, *journal
 	return false, s.err
 }
 
-func (s *brokenStore) AddSignIn(context.Context, *auth.SignIn, *journal.Entry) error { return s.err }
+func (s *brokenStore) AddSignIn(context.Context, *auth.SignIn, string, *journal.Entry) error {
+	return s.err
+}
 
 func (s *brokenStore) SignInsByHash(context.Context, []string) ([]auth.SignedIn, error) {
 	return nil, s.err

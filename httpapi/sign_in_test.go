@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // sameOrigin is the header that a browser sends for a page of the service itself.
@@ -185,6 +186,39 @@ func TestSignInsEnd(t *testing.T) {
 			require.NoError(t, err)
 			nowMs += 600
 			a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
+		})
+	}
+}
+
+// A replica signs no browser in with a secret that its cache alone accepts.
+func TestACachedSecretSignsNobodyIn(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			replica := func() *auth.Keyring {
+				return auth.NewKeyring(auth.Options{
+					Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1_750_000_000_000 },
+				})
+			}
+			here, other := replica(), replica()
+			tokenID, secret := token(t, other, api.CreateTokenBody{Name: "rotated", Role: api.RoleOperator})
+			signIn := func(secret string) error {
+				_, err := here.Authenticate(t.Context(), secret)
+				require.NoError(t, err, "the cache accepts it")
+				_, _, err = here.SignIn(t.Context(), secret)
+				return err
+			}
+			require.NoError(t, signIn(secret))
+			_, err := other.Rotate(t.Context(), tokenID, 1000)
+			require.NoError(t, err)
+			require.NoError(t, signIn(secret), "within the grace")
+			made, err := other.Rotate(t.Context(), tokenID, 0)
+			require.NoError(t, err)
+			require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(signIn(secret)))
+			require.NoError(t, signIn(made.Secret))
+			require.NoError(t, other.Revoke(t.Context(), tokenID, false))
+			require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(signIn(made.Secret)))
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 var credentialTests = map[string]func(*harness){
 	"credentials/a decision needs its token as it is then": tokenAsItIs,
 	"credentials/a revocation holds at once":               func(h *harness) { revocationHoldsAtOnce(h, h.store) },
+	"credentials/no sign-in outlives a rotation":           func(h *harness) { noSignInOutlivesARotation(h, h.store) },
 	"credentials/who may decide":                           whoMayDecide,
 }
 
@@ -29,7 +30,8 @@ var credentialReplicaTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(operator.allow(h, h.store, "r", "b")))
 	},
-	"replicas/a revocation holds at once": func(h *harness) { revocationHoldsAtOnce(h, h.store, h.open(), h.open()) },
+	"replicas/no sign-in outlives a rotation": func(h *harness) { noSignInOutlivesARotation(h, h.store, h.open(), h.open()) },
+	"replicas/a revocation holds at once":     func(h *harness) { revocationHoldsAtOnce(h, h.store, h.open(), h.open()) },
 }
 
 // operator decides with a token.
@@ -176,4 +178,49 @@ func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 		require.NoError(h, failures[caller])
 	}
 	require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(o.allow(h, stores[0], "r0", ids[each-1])))
+}
+
+// noSignInOutlivesARotation rotates a token through the last store while browsers sign in with its
+// secret through all of them.
+func noSignInOutlivesARotation(h *harness, stores ...runs.Store) {
+	const browsers, each = 8, 40
+	h.operator("t")
+	nowMs := h.clock.NowMs()
+	cookie := func(browser, n int) string { return auth.HashOf(fmt.Sprint(browser, n)) }
+	var group sync.WaitGroup
+	begun, failures := make(chan struct{}, browsers), make([]error, browsers)
+	for browser := range browsers {
+		group.Go(func() {
+			kept := stores[browser%len(stores)].(auth.Tokens)
+			for n := range each {
+				in := &auth.SignIn{CookieHash: cookie(browser, n), TokenID: "t", CreatedAtMs: nowMs, ExpiresAtMs: nowMs + 1000}
+				failures[browser] = kept.AddSignIn(h.ctx, in, auth.HashOf("t"), nil)
+				if n == 0 {
+					begun <- struct{}{}
+				}
+				if failures[browser] != nil {
+					break
+				}
+			}
+		})
+	}
+	for range browsers {
+		<-begun
+	}
+	rotated, err := stores[len(stores)-1].(auth.Tokens).RotateToken(h.ctx, "t", auth.HashOf("second"), "hint", nowMs, nowMs, nil)
+	require.NoError(h, err)
+	require.True(h, rotated)
+	group.Wait()
+	var cookies []string
+	for browser := range browsers {
+		if failures[browser] != nil {
+			require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(failures[browser]), "%v", failures[browser])
+		}
+		for n := range each {
+			cookies = append(cookies, cookie(browser, n))
+		}
+	}
+	left, err := h.journal().SignInsByHash(h.ctx, cookies)
+	require.NoError(h, err)
+	require.Empty(h, left)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -117,21 +118,28 @@ func changedWithLine(h *harness) {
 		_, err := kept.AddToken(h.ctx, token("t"), line(api.AuditTokenCreated))
 		require.NoError(h, err)
 	}
+	signIn := func(secretHash string) error {
+		return kept.AddSignIn(h.ctx, &auth.SignIn{CookieHash: auth.HashOf("c"), TokenID: "t", ExpiresAtMs: 100}, secretHash, line(api.AuditSignedIn))
+	}
+	require.NoError(h, signIn(auth.HashOf("t")))
+	for range 2 {
+		require.NoError(h, kept.EndSignIn(h.ctx, auth.HashOf("c"), line(api.AuditSignedOut)))
+	}
+	require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(signIn(auth.HashOf("x"))))
 	for range 2 {
 		_, err := kept.RevokeToken(h.ctx, "t", true, 7, line(api.AuditTokenRevoked))
 		require.NoError(h, err)
 	}
 	_, err := kept.RotateToken(h.ctx, "t", auth.HashOf("x"), "x", 0, 8, line(api.AuditTokenRotated))
 	require.NoError(h, err)
-	require.NoError(h, kept.AddSignIn(h.ctx, &auth.SignIn{CookieHash: auth.HashOf("c"), TokenID: "t", ExpiresAtMs: 100}, line(api.AuditSignedIn)))
-	for range 2 {
-		require.NoError(h, kept.EndSignIn(h.ctx, auth.HashOf("c"), line(api.AuditSignedOut)))
+	for _, secretHash := range []string{auth.HashOf("t"), ""} {
+		require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(signIn(secretHash)))
 	}
 	var what []api.AuditEventType
 	for _, entry := range h.sealed() {
 		what = append(what, entry.Type)
 	}
-	require.Equal(h, []api.AuditEventType{api.AuditTokenCreated, api.AuditTokenRevoked, api.AuditSignedIn, api.AuditSignedOut}, what, "what changes nothing leaves no line")
+	require.Equal(h, []api.AuditEventType{api.AuditTokenCreated, api.AuditSignedIn, api.AuditSignedOut, api.AuditTokenRevoked}, what, "what changes nothing leaves no line")
 
 	// A line that cannot be written rolls back its change.
 	bad := line(api.AuditTokenCreated)

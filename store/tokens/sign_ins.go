@@ -15,11 +15,15 @@ const readSignIns = `SELECT cookie_hash, token_id, created_at_ms, expires_at_ms 
 func SignInsBy(condition string) string { return readSignIns + " WHERE " + condition }
 
 // AddSignIn implements auth.SignIns.
-func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn, entry *journal.Entry) error {
-	_, err := k.write(ctx,
+func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn, secretHash string, entry *journal.Entry) error {
+	added, err := k.write(ctx,
+		Write{SQL: sqlLockToken, Args: []any{in.TokenID}},
 		Write{SQL: sqlDropExpiredSignIns, Args: []any{in.CreatedAtMs}},
 		Write{SQL: sqlDropOldestSignIns, Args: []any{in.TokenID, auth.MaxSignIns - 1}},
-		Write{SQL: sqlAddSignIn, Args: []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}, Entry: entry})
+		Write{SQL: sqlAddSignIn, Args: []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs, secretHash}, Entry: entry})
+	if err == nil && added == 0 {
+		err = auth.Invalid()
+	}
 	return err
 }
 

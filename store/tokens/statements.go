@@ -9,7 +9,8 @@ const AddEntry = sqlAddEntry
 // The statements of tokens. sqlAddToken takes every column in the order of [Columns], and is a no-op if created_by and
 // idempotency_key exist. sqlRotateToken takes $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms and $5 the
 // current time, and only changes an active token. sqlTouchToken takes $1 token_id and $2 last_used_at_ms.
-// sqlRevokeToken takes $1 token_id, $2 the current time and $3 whether to keep the last active admin.
+// sqlRevokeToken takes $1 token_id, $2 the current time and $3 whether to keep the last active admin. sqlLockToken locks
+// $1 token_id, so that a sign-in sees a concurrent rotation, or the rotation deletes the sign-in.
 const (
 	sqlAddToken = `
 INSERT INTO tokens (token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
@@ -26,15 +27,21 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT CAST($3 AS boolean) OR ro
 	OR NOT (expires_at_ms IS NULL OR expires_at_ms > $2)
 	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.created_by <> 'oidc' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
 		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
+	sqlLockToken  = `UPDATE tokens SET hint = hint WHERE token_id = $1`
 	sqlTouchToken = `
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
 )
 
-// The statements of sign-ins. sqlRenewSignIn takes $1 cookie_hash and $2 expires_at_ms, sqlEndSignIn $1 cookie_hash,
-// sqlDropExpiredSignIns $1 the current time, sqlDropOldestSignIns $1 token_id and $2 the number to keep.
+// The statements of sign-ins. sqlAddSignIn takes $1 cookie_hash, $2 token_id, $3 created_at_ms, $4 expires_at_ms and $5
+// the hash of the presented secret, ” without one. It adds nothing if the token is revoked or the secret no longer works.
+// sqlRenewSignIn takes $1 cookie_hash and $2 expires_at_ms, sqlEndSignIn $1 cookie_hash, sqlDropExpiredSignIns $1 the
+// current time, sqlDropOldestSignIns $1 token_id and $2 the number to keep.
 const (
 	sqlAddSignIn = `
-INSERT INTO sign_ins (cookie_hash, token_id, created_at_ms, expires_at_ms) VALUES ($1, $2, $3, $4)`
+INSERT INTO sign_ins (cookie_hash, token_id, created_at_ms, expires_at_ms)
+SELECT CAST($1 AS text), token_id, CAST($3 AS bigint), CAST($4 AS bigint) FROM tokens
+WHERE token_id = $2 AND revoked_at_ms IS NULL
+	AND (CAST($5 AS text) = '' OR secret_hash = $5 OR previous_hash = $5 AND previous_until_ms > CAST($3 AS bigint))`
 	sqlRenewSignIn        = `UPDATE sign_ins SET expires_at_ms = $2 WHERE cookie_hash = $1 AND expires_at_ms < $2`
 	sqlEndSignIn          = `DELETE FROM sign_ins WHERE cookie_hash = $1`
 	sqlDropExpiredSignIns = `

@@ -212,7 +212,9 @@ func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
 
 // RotateToken implements auth.Tokens.
 func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
-	changed, err := k.write(ctx, Write{SQL: sqlDropSignInsOfToken, Args: []any{tokenID}},
+	changed, err := k.write(ctx,
+		Write{SQL: sqlLockToken, Args: []any{tokenID}},
+		Write{SQL: sqlDropSignInsOfToken, Args: []any{tokenID}},
 		Write{SQL: sqlRotateToken, Args: []any{tokenID, hash, hint, previousUntilMs, nowMs}, Entry: entry})
 	return changed > 0, err
 }
