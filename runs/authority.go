@@ -29,8 +29,10 @@ func (c *Call) authorize(w *workingCopy, spec *Spec) error {
 			return err
 		}
 	}
-	if again && c.Caller.Role == api.RoleAgent && !c.ownsWhatEnds(w) {
-		return refusal.New(api.CodeForbidden, "an agent cancels and interrupts only what it made: for others it needs the role operator or admin")
+	if again && c.Caller.Role == api.RoleAgent {
+		if err := c.ownsWhatEnds(w); err != nil {
+			return err
+		}
 	}
 	return c.checkLease(w, spec)
 }
@@ -131,18 +133,34 @@ func (r *reach) new(agentID string) error {
 	return nil
 }
 
-// ownsWhatEnds reports whether the caller created every run that the command may end.
-func (c *Call) ownsWhatEnds(w *workingCopy) bool {
+// ownsWhatEnds returns forbidden unless the caller created every run that the command may end, including
+// runs that are not loaded and that an effect ends later: nothing checks the caller then.
+func (c *Call) ownsWhatEnds(w *workingCopy) error {
+	owned, whole := true, true
 	if runID := c.Command.Needs().RunID; runID != "" {
 		run := w.state.Runs[runID]
-		return run == nil || run.Principal == c.Caller.Principal
-	}
-	for _, run := range w.state.Runs {
-		active := w.session != nil && run.RunID == w.session.ActiveRunID
-		asks := !model.TakesSlot(run.Kind) && !model.Terminal(run.Status)
-		if (active || asks) && run.SessionID == w.state.SessionID && run.Principal != c.Caller.Principal {
-			return false
+		owned = run == nil || run.Principal == c.Caller.Principal
+	} else {
+		besides := map[api.RunKind]int{}
+		for _, run := range w.state.Runs {
+			active := w.session != nil && run.RunID == w.session.ActiveRunID
+			asks := !model.TakesSlot(run.Kind) && !model.Terminal(run.Status)
+			if !active && !asks || run.SessionID != w.state.SessionID {
+				continue
+			}
+			owned = owned && run.Principal == c.Caller.Principal
+			if asks {
+				besides[run.Kind]++
+				whole = whole && besides[run.Kind] <= DrainChunk && !w.state.LeftOut[run.RunID]
+			}
 		}
 	}
-	return true
+	switch {
+	case !whole:
+		return refusal.New(api.CodeForbidden, "an agent does not interrupt more than %d open calls or clarifications, or %d MiB of them, at once: cancel its runs one by one",
+			DrainChunk, DrainBytes>>20)
+	case !owned:
+		return refusal.New(api.CodeForbidden, "an agent cancels and interrupts only what it made: for others it needs the role operator or admin")
+	}
+	return nil
 }

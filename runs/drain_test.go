@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -168,4 +169,48 @@ func (h *house) carryOutDrains() {
 		done := h.must(&runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: claimed.Attempts}).Effect
 		require.Equal(h.t, api.EffectDone, done.State)
 	}
+}
+
+// The service carries out the effect of an interrupt, so an agent's interrupt ends nothing that it cannot
+// check: another principal's call may be among the calls that are not loaded.
+func TestAnAgentDoesNotInterruptMoreThanItsOwn(t *testing.T) {
+	t.Parallel()
+	caller := &auth.Identity{Principal: "agent:a", Role: api.RoleAgent, Via: auth.ViaToken}
+	interrupt := &runs.Call{Command: &runs.InterruptSession{SessionID: "s"}, Caller: caller}
+	h := newHouse(t)
+	call := func(runID, principal string) {
+		h.must(&runs.CreateRun{
+			SessionID: "s", SessionGiven: true, RunID: runID, Kind: api.KindCall, Principal: principal, Input: api.JSON(`1`),
+			Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}},
+		})
+	}
+	for i := range runs.DrainChunk + 1 {
+		call(fmt.Sprintf("own-%03d", i), "agent:a")
+	}
+	call("others", "agent:b")
+	problem := h.refused(api.CodeForbidden, interrupt)
+	require.Contains(t, problem.Detail, "cancel its runs one by one")
+	require.Equal(t, api.StatusWaitingForApproval, h.run("others").Status)
+
+	for _, runID := range []string{"own-000", "own-001"} {
+		h.must(&runs.Call{Command: &runs.CancelRun{RunID: runID}, Caller: caller})
+	}
+	problem = h.refused(api.CodeForbidden, interrupt)
+	require.Contains(t, problem.Detail, "only what it made")
+	h.must(&runs.CancelRun{RunID: "others"})
+	require.True(t, h.must(interrupt).Interrupted)
+	require.Empty(t, h.dueEffects())
+
+	// The limit of bytes leaves calls out, too.
+	state := runs.NewState("s")
+	state.Session = &model.Session{SessionID: "s", AgentID: "a", Principal: "agent:a", LastEventID: 2}
+	for i, runID := range []string{"loaded", "left-out"} {
+		state.Runs[runID] = &model.Run{
+			RunID: runID, SessionID: "s", Kind: api.KindCall, Status: api.StatusWaitingForApproval, Principal: "agent:a", FirstEventID: int64(i + 1),
+		}
+	}
+	state.LeftOut["left-out"] = true
+	require.NoError(t, runs.Prepare(interrupt, h.newID))
+	_, _, err := runs.Decide(state, interrupt, startMs)
+	requireCode(t, api.CodeForbidden, err)
 }
