@@ -2,6 +2,7 @@ package kheish
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -40,9 +41,11 @@ type streamWriter struct {
 
 	status  int
 	partial []byte
-	// updated are the runs that events were about, in order. newest is the id of the newest of
-	// these events.
+	// updated are the runs that events since the last flush were about, in order. held are the frames
+	// behind the first of these events, without ids: a reader resumes after the last id, so it gets none
+	// of a later event before the views of these runs. newest is the id of the newest event.
 	updated []string
+	held    []byte
 	newest  string
 }
 
@@ -66,27 +69,46 @@ func (s *streamWriter) Write(text []byte) (int, error) {
 		if !whole {
 			return len(text), nil
 		}
-		if _, err := s.ResponseWriter.Write(s.frame(frame)); err != nil {
+		translated := s.frame(frame)
+		if len(s.updated) > 0 {
+			s.held = append(s.held, translated...)
+		} else if _, err := s.ResponseWriter.Write(translated); err != nil {
 			return 0, err
 		}
 		s.partial = rest
 	}
 }
 
-// FlushError is called by http.ResponseController.
+// FlushError is called by http.ResponseController. A run that cannot be read ends the stream before
+// anything about it is sent, and the reader resumes after its last id.
 func (s *streamWriter) FlushError() error {
+	views := make([]any, 0, len(s.updated))
 	for _, runID := range s.updated {
 		reply := askFor(s.next, s.request, "/v1/runs/"+url.PathEscape(runID), nil)
-		view, ok := decode(reply.body.Bytes())
-		if !reply.ok() || !ok {
+		if reply.status == http.StatusNotFound {
 			continue // deleted meanwhile
 		}
+		view, ok := decode(reply.body.Bytes())
+		if !reply.ok() || !ok {
+			return fmt.Errorf("read run %s for a stream: status %d", runID, reply.status)
+		}
 		show(view)
-		if _, err := s.ResponseWriter.Write(event(s.newest, "run_updated", map[string]any{"run": view})); err != nil {
+		views = append(views, view)
+	}
+	text := s.held
+	for i, view := range views {
+		id := ""
+		if i == len(views)-1 {
+			id = s.newest
+		}
+		text = append(text, event(id, "run_updated", map[string]any{"run": view})...)
+	}
+	s.updated, s.held = nil, nil
+	if len(text) > 0 {
+		if _, err := s.ResponseWriter.Write(text); err != nil {
 			return err
 		}
 	}
-	s.updated = nil
 	return http.NewResponseController(s.ResponseWriter).Flush()
 }
 
@@ -109,6 +131,10 @@ func (s *streamWriter) frame(frame []byte) []byte {
 	}
 	value, _ := decode(data)
 	entry, _ := value.(map[string]any)
+	s.newest = cmp.Or(id, s.newest)
+	if len(s.updated) > 0 {
+		id = ""
+	}
 	switch name {
 	case "":
 		return nil
@@ -137,9 +163,8 @@ func (s *streamWriter) frame(frame []byte) []byte {
 	if runID, _ := entry["run_id"].(string); runID != "" && !slices.Contains(s.updated, runID) {
 		s.updated = append(s.updated, runID)
 	}
-	s.newest = id
 	if name == "interrupted" {
-		return event(id, name, map[string]any{"session_id": entry["session_id"], "agent_id": entry["agent_id"]})
+		return event("", name, map[string]any{"session_id": entry["session_id"], "agent_id": entry["agent_id"]})
 	}
 	return nil
 }

@@ -1,0 +1,62 @@
+package kheish_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/kheish"
+)
+
+// A run that cannot be read ends the stream, and the reader, which resumes after its last id, gets it then.
+func TestARunThatCannotBeReadEndsTheStream(t *testing.T) {
+	t.Parallel()
+	refusals := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError}
+	var flushed error
+	v1 := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/sessions/s/stream":
+			frame := func(id int, name, runID string) {
+				_, err := fmt.Fprintf(w, "id: %d.0000001ff\nevent: %s\ndata: {\"run_id\":%q,\"event\":{\"type\":%[2]q,\"output\":{\"content\":\"hi\"}}}\n\n", id, name, runID)
+				require.NoError(t, err)
+			}
+			frame(4, "output", "a")
+			frame(5, "started", "a")
+			frame(6, "started", "deleted")
+			frame(7, "waiting_for_approval", "b")
+			frame(8, "output", "a")
+			flushed = http.NewResponseController(w).Flush()
+		case "/v1/runs/deleted":
+			w.WriteHeader(http.StatusNotFound)
+		case "/v1/runs/b":
+			if len(refusals) > 0 {
+				w.WriteHeader(refusals[0])
+				refusals = refusals[1:]
+				return
+			}
+			fallthrough
+		default:
+			_, err := fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
+			require.NoError(t, err)
+		}
+	})
+	follow := func() string {
+		reply := httptest.NewRecorder()
+		kheish.Face(nil).Over(v1).ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/sessions/s/stream", nil))
+		return reply.Body.String()
+	}
+	const output = "event: output\ndata: {\"output\":{\"content\":\"hi\"},\"type\":\"output\"}\n\n"
+	first := "id: 4294967300\n" + output
+	for range 3 {
+		require.Equal(t, first, follow())
+		require.Error(t, flushed)
+	}
+	// The id comes last: a connection that breaks before it loses nothing either.
+	require.Equal(t, first+output+
+		"event: run_updated\ndata: {\"run\":{\"path\":\"/v1/runs/a\"},\"type\":\"run_updated\"}\n\n"+
+		"id: 4294967304\nevent: run_updated\ndata: {\"run\":{\"path\":\"/v1/runs/b\"},\"type\":\"run_updated\"}\n\n", follow())
+	require.NoError(t, flushed)
+}
