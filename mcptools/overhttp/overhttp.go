@@ -8,6 +8,7 @@ package overhttp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -126,7 +127,9 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 // clientOptions pass the caller's identity on.
 func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {
 	options := []client.Option{
-		client.WithHTTPClient(&http.Client{Transport: &inProcess{ctx: ctx, handler: e.services.Router, authorization: r.Header["Authorization"]}}),
+		client.WithHTTPClient(&http.Client{Transport: &inProcess{
+			ctx: ctx, handler: e.services.Router, authorization: r.Header["Authorization"], tls: r.TLS,
+		}}),
 		client.WithVia("mcp"), client.WithUserAgent("holdpoint-mcp"),
 	}
 	if actor := r.Header.Get(wire.ActorHeader); actor != "" {
@@ -220,6 +223,7 @@ type inProcess struct {
 	ctx           context.Context //nolint:containedctx // the outer call's context
 	handler       http.Handler
 	authorization []string
+	tls           *tls.ConnectionState // has the caller's certificate
 }
 
 // RoundTrip returns the complete response.
@@ -228,7 +232,7 @@ func (p *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()
 	inner := r.Clone(ctx)
-	inner.Header["Authorization"] = p.authorization
+	inner.Header["Authorization"], inner.TLS = p.authorization, p.tls
 	inner.RequestURI = r.URL.RequestURI()
 	if inner.Body == nil {
 		inner.Body = http.NoBody
