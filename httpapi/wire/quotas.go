@@ -374,11 +374,11 @@ func (q *Quotas) forgetIdle() {
 // writeRate writes the headers of draft-ietf-httpapi-ratelimit-headers and, for a refused call, the
 // time to wait.
 func (c *caller) writeRate(w http.ResponseWriter, now time.Time, passed bool) {
-	burst, tokens := float64(c.bucket.Burst()), math.Max(c.bucket.TokensAt(now), 0)
+	burst, tokens := float64(c.bucket.Burst()), c.bucket.TokensAt(now) // negative for a caller in debt
 	perSecond := float64(c.bucket.Limit())
 	header := w.Header()
 	header["Ratelimit-Policy"] = []string{`"principal";q=` + strconv.Itoa(c.bucket.Burst()) + ";w=" + strconv.Itoa(int(math.Ceil(burst/perSecond)))}
-	header["Ratelimit"] = []string{`"principal";r=` + strconv.Itoa(int(tokens)) + ";t=" + strconv.Itoa(int(math.Ceil((burst-tokens)/perSecond)))}
+	header["Ratelimit"] = []string{`"principal";r=` + strconv.Itoa(max(0, int(tokens))) + ";t=" + strconv.Itoa(int(math.Ceil((burst-tokens)/perSecond)))}
 	if !passed {
 		header["Retry-After"] = []string{strconv.Itoa(max(1, int(math.Ceil((1-tokens)/perSecond))))}
 	}

@@ -137,6 +137,33 @@ func TestTheRateIsChargedByCost(t *testing.T) {
 	require.NoError(t, err, "what one piece of work is charged has a bound")
 }
 
+// A caller in debt is told when its calls pass again.
+func TestRetryAfterIncludesTheDebt(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_750_000_000, 0)
+	quotas := NewQuotas(Quota{Rate: 100, Burst: 500}, 1<<20, 0, func() time.Time { return now })
+	call := func() (*taken, http.Header, error) {
+		answer := httptest.NewRecorder()
+		call, err := quotas.take(answer, httptest.NewRequest(http.MethodGet, "/", nil), use{principal: "user:a"})
+		return call, answer.Header(), err
+	}
+	first, _, err := call()
+	require.NoError(t, err)
+	for range 30 { // each 50 calls: 500 of the burst, and a debt of 1,001
+		cpulimit.Charge(first.within(t.Context()), maxCharge)
+	}
+	_, header, err := call()
+	require.Equal(t, CodeRateLimited, refusal.CodeOf(err))
+	require.Equal(t, `"principal";r=0;t=16`, header.Get("RateLimit"))
+	require.Equal(t, "11", header.Get("Retry-After"))
+	now = now.Add(10 * time.Second)
+	_, _, err = call()
+	require.Equal(t, CodeRateLimited, refusal.CodeOf(err))
+	now = now.Add(time.Second)
+	_, _, err = call()
+	require.NoError(t, err)
+}
+
 // Held calls have a limit of their own and leave room for others.
 func TestHeldCallsAreCountedByThemselves(t *testing.T) {
 	t.Parallel()
