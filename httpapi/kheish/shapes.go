@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // maxEventBytes limits the events of one reply, which /v1 returns in pages.
@@ -70,7 +72,7 @@ func encode(value any) []byte {
 func shapeViews(next http.Handler, w http.ResponseWriter, r *http.Request) { ask(next, r).sendShown(w) }
 
 // shownMarks occur only in replies that have to be changed.
-var shownMarks = [][]byte{[]byte(`"parts"`), []byte(`"response_schema"`), []byte(`"waiting_for_user_question"`)}
+var shownMarks = [][]byte{[]byte(`"parts"`), []byte(`"response_schema"`), []byte(`"waiting_for_user_question"`), []byte(`"call"`)}
 
 // sendShown sends a reply with its views in the clients' shape.
 func (k *kept) sendShown(w http.ResponseWriter) {
@@ -94,7 +96,8 @@ var shownMembers = []string{"items", "session", "run", "snapshot", "pending_ques
 //     of kinds;
 //   - a run that waits for approvals and answers waits for approval, because the clients look for
 //     approvals only then;
-//   - a request for a typed value has a question.
+//   - a request for a typed value has a question;
+//   - a run of kind "call" is of kind "input", because the clients read a closed list of kinds.
 func show(value any) {
 	switch value := value.(type) {
 	case []any:
@@ -115,8 +118,22 @@ func show(value any) {
 			}
 		}
 		showTyped(value)
+		showKind(value)
 		for _, name := range shownMembers {
 			show(value[name])
+		}
+	}
+}
+
+// showKind replaces the kind of a run. Only a view of a run has its id: the kind of a question is the
+// worker's text.
+func showKind(view map[string]any) {
+	if _, ofRun := view["run_id"]; !ofRun {
+		return
+	}
+	for _, name := range []string{"kind", "run_kind"} {
+		if view[name] == string(api.KindCall) {
+			view[name] = string(api.KindInput)
 		}
 	}
 }

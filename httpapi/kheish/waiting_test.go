@@ -63,6 +63,39 @@ func TestAnApprovalBesideAQuestion(t *testing.T) {
 	require.Equal(t, "waiting_for_user_question", c.Get(t, "/kheish/v1/runs/"+run).At("status"))
 }
 
+// The calls of hooks, ask, exec and MCP clients are runs of a kind that the clients do not know. One of
+// them made a whole list unreadable.
+func TestCallsAreShown(t *testing.T) {
+	t.Parallel()
+	c := serveCLI(t)
+	call := func(session, suspend string) (run string) {
+		body := `{"session_id":"` + session + `","kind":"call","input":{"run_id":"r","kind":"call"},"suspend":` + suspend + `}`
+		return c.Post(t, "/v1/runs", body).Want(http.StatusAccepted).TextAt("run_id")
+	}
+	run := call("hook", twoApprovals)
+	require.Equal(t, []pending{{"hook", run, "a1"}, {"hook", run, "a2"}}, c.approvalsList(""))
+	for _, path := range []string{"/v1/questions", "/v1/sessions/asks/questions"} {
+		asking := call("asks", strings.Replace(oneQuestion, `"id":"q1"`, `"id":"q1","kind":"call"`, 1))
+		found, code := get[[]pendingQuestion](c, path)
+		require.Empty(t, code)
+		require.Equal(t, "input", text(found, 0, "run_kind"))
+		require.Equal(t, "call", text(found, 0, "request", "kind"), "the kind of the question is the worker's")
+		c.Post(t, "/v1/runs/"+asking+"/cancel", "").Want(http.StatusOK)
+	}
+
+	stream := c.Follow(t, http.MethodGet, "/kheish/v1/runs/"+run+"/stream", "")
+	c.until(stream, "run_updated", func(data any) bool { return text(data, "run", "kind") == "input" })
+	_, _, code := c.resolveAll(`"behavior":"allow"`, "")
+	require.Empty(t, code)
+	c.until(stream, "run_updated", func(data any) bool { return text(data, "run", "status") == "running" })
+	fence := c.Post(t, "/v1/runs/"+run+"/claim", `{"worker_id":"w"}`).Want(http.StatusOK).TextAt("lease", "fence")
+	c.Post(t, "/v1/runs/"+run+"/complete", `{"fence":"`+fence+`","output":{"run_id":"r","kind":"call"}}`).Want(http.StatusOK)
+	view, code := get[runView](c, "/v1/runs/"+run)
+	require.Empty(t, code)
+	require.Equal(t, "input", text(view, "kind"))
+	require.Equal(t, "call", text(view, "output", "kind"), "the worker's output is as it is")
+}
+
 func TestTypedQuestionsAreShownAndAnswered(t *testing.T) {
 	t.Parallel()
 	c := serveCLI(t)
