@@ -107,38 +107,71 @@ func (f *face) answerLate(w http.ResponseWriter, r *http.Request, call *approval
 	return call.undecided(err)
 }
 
-// maxDrains is how often a drain is retried after another caller decided one of the approvals.
-const maxDrains = 20
-
-// drain allows every approval of the chosen one's run that is open now, once, in one decision. What is
-// raised while it retries was not there when the person clicked.
+// drain allows every approval that is open now in the session, or in the run that the caller named, once:
+// in one decision per run, beginning with the chosen one's. Another run that is decided or has ended
+// meanwhile, or that this caller may not decide, is skipped. What is raised while it retries was not there
+// when the person clicked.
 func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall, chosen *model.Request, actor runs.Actor) error {
-	open, err := f.openOfRun(r.Context(), call.sessionID, chosen.RunID)
+	open, err := f.openOfRun(r.Context(), call.sessionID, call.runID)
 	if err != nil {
 		return call.undecided(err)
 	}
-	for range maxDrains {
-		if len(open) == 0 || call.approvalID != "" && !holds(open, chosen) {
-			return f.answerStale(w, r, call)
+	runIDs, ofRun := []string{chosen.RunID}, map[string][]*model.Request{chosen.RunID: nil}
+	for _, request := range open {
+		if _, known := ofRun[request.RunID]; !known {
+			runIDs = append(runIDs, request.RunID)
 		}
-		if err = f.decide(r.Context(), call, open, actor); err == nil {
-			reply := call.chosen()
-			reply.ResolvedCount = len(open)
+		ofRun[request.RunID] = append(ofRun[request.RunID], request)
+	}
+	if call.approvalID != "" && !holds(open, chosen) {
+		return f.answerStale(w, r, call)
+	}
+	reply := call.chosen()
+	for i, runID := range runIDs {
+		count, err := f.drainRun(r.Context(), call, ofRun[runID], chosen, actor)
+		switch {
+		case i == 0 && err != nil:
+			return f.answerLate(w, r, call, err)
+		case i == 0 && count == 0:
+			return f.answerStale(w, r, call)
+		case err != nil && kit.RefusalOf(err) == nil:
+			// The rest stays open, and the click has been taken.
+			f.Report(r, err)
 			return f.Answer(w, r, http.StatusOK, reply)
+		}
+		reply.ResolvedCount += count
+	}
+	return f.Answer(w, r, http.StatusOK, reply)
+}
+
+// maxDrains is how often a run's drain is retried after another caller decided one of its approvals.
+const maxDrains = 20
+
+// drainRun allows open approvals of one run, except those that another caller decides meanwhile, and
+// returns how many. It allows none when the caller named the chosen one and that is no longer open.
+func (f *face) drainRun(ctx context.Context, call *approvalCall, open []*model.Request, chosen *model.Request, actor runs.Actor) (int, error) {
+	named := call.approvalID != "" && holds(open, chosen)
+	var err error
+	for range maxDrains {
+		if len(open) == 0 || named && !holds(open, chosen) {
+			return 0, nil
+		}
+		if err = f.decide(ctx, call, open, actor); err == nil {
+			return len(open), nil
 		}
 		if kit.LateOf(err) != kit.Settled {
 			break
 		}
-		still, readErr := f.openOfRun(r.Context(), call.sessionID, chosen.RunID)
+		still, readErr := f.openOfRun(ctx, call.sessionID, open[0].RunID)
 		if readErr != nil {
-			return call.undecided(readErr)
+			return 0, readErr
 		}
 		open = slices.DeleteFunc(open, func(request *model.Request) bool { return !holds(still, request) })
 	}
-	return f.answerLate(w, r, call, err)
+	return 0, err
 }
 
-// openOfRun returns the open approvals of a run in a session or below it.
+// openOfRun returns the open approvals of a run in a session or below it, or of all runs there without one.
 func (f *face) openOfRun(ctx context.Context, sessionID, runID string) ([]*model.Request, error) {
 	var open []*model.Request
 	err := f.EachOpen(ctx, model.KindApproval, sessionID, runID, func(request *model.Request) { open = append(open, request) })

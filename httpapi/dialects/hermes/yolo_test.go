@@ -47,6 +47,30 @@ func testYolo(t *testing.T, s *service) {
 			require.Len(t, next.PendingApprovals, 1, "the next one is asked: nothing was switched on")
 		}
 	})
+	t.Run("in every run of the session and below it", func(t *testing.T) {
+		t.Parallel()
+		for _, id := range []bool{true, false} {
+			session := runs.NewID("session")
+			first, second := s.calling(t, session, approvals("a1", "a2")), s.calling(t, session, approvals("a1"))
+			child := runs.NewID("child")
+			s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, session)).Want(http.StatusCreated)
+			below := s.waitingIn(t, child, approvals("a1"))
+			body := `"choice":"once","yolo":true`
+			if id {
+				body += `,"approval_id":"` + second.handle(t, "a1") + `"`
+			}
+			s.respond(t, session, body).is(http.StatusOK, drained(4))
+			for _, made := range []run{first, second, below} {
+				now := s.now(t, made)
+				require.Empty(t, now.PendingApprovals)
+				require.Equal(t, api.OutcomeAllowed, now.Resume.Approvals[0].Resolution.Outcome)
+			}
+
+			first, second = s.calling(t, session, approvals("a1")), s.calling(t, session, approvals("a1"))
+			s.respond(t, session, `"choice":"once","yolo":true,"run_id":"`+second.RunID+`"`).is(http.StatusOK, drained(1))
+			require.Len(t, s.now(t, first).PendingApprovals, 1, "only the run that was named")
+		}
+	})
 	t.Run("any other choice is about one", func(t *testing.T) {
 		t.Parallel()
 		for _, choice := range []string{"deny", "session"} {
@@ -80,6 +104,14 @@ func testYolo(t *testing.T, s *service) {
 	})
 }
 
+// calling creates the run of one call, as hooks do: the calls of a session are all open at once.
+func (s *service) calling(t *testing.T, session, members string) run {
+	t.Helper()
+	var made run
+	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"kind":"call","input":"go","suspend":{%s}}`, session, members)).Into(&made)
+	return made
+}
+
 // waitingAfter cancels a run and raises an approval in its session.
 func (s *service) waitingAfter(t *testing.T, before run) run {
 	t.Helper()
@@ -111,6 +143,27 @@ func TestYoloAgainstAnotherDecision(t *testing.T) {
 				want = api.OutcomeDenied
 			}
 			require.Equal(t, want, one.Resolution.Outcome, one.Request.ID)
+		}
+
+		for _, over := range []bool{true, false} { // a run that is late, or over, keeps none of the others
+			session := runs.NewID("session")
+			first, late, last := s.calling(t, session, approvals("a1")), s.calling(t, session, approvals("a1")), s.calling(t, session, approvals("a1"))
+			deny(late, "a1")
+			if over {
+				store.then(func() error {
+					_, err := store.Store.Do(t.Context(), &runs.CancelRun{RunID: late.RunID})
+					return err
+				})
+			}
+			s.respond(t, session, `"choice":"once","yolo":true,"approval_id":"`+first.handle(t, "a1")+`"`).is(http.StatusOK, drained(2))
+			for _, made := range []run{first, last} {
+				require.Equal(t, api.OutcomeAllowed, s.now(t, made).Resume.Approvals[0].Resolution.Outcome)
+			}
+			if now := s.now(t, late); over {
+				require.Equal(t, api.StatusCancelled, now.Status)
+			} else {
+				require.Equal(t, api.OutcomeDenied, now.Resume.Approvals[0].Resolution.Outcome)
+			}
 		}
 
 		made = s.waiting(t, approvals("a1", "a2"))
