@@ -47,6 +47,10 @@ const (
 	maxSessionsPage = 200
 )
 
+// fromStart is the cursor before the first session, for a first page that waiting sessions fill. It is
+// not a session id.
+const fromStart = "."
+
 type sessionList struct {
 	Data       []sessionSummary `json:"data"`
 	NextCursor *string          `json:"nextCursor"`
@@ -63,10 +67,14 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := sessionList{Data: []sessionSummary{}, Archived: query.Get("archived") == "true"}
 	cursor := query.Get("cursor")
-	if list.Archived || cursor != "" && !refusal.ValidID(cursor) {
+	if list.Archived || cursor != "" && cursor != fromStart && !refusal.ValidID(cursor) {
 		return wire.Respond(w, r, http.StatusOK, list)
 	}
-	if cursor == "" {
+	after, next := cursor, fromStart
+	switch cursor {
+	case fromStart:
+		after = ""
+	case "":
 		if list.Data, err = f.waitingSessions(r.Context(), limit); err != nil {
 			return err
 		}
@@ -76,26 +84,24 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 		seen[list.Data[i].SessionID] = true
 	}
 	for len(list.Data) < limit {
-		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), reads.SessionQuery{After: cursor, Limit: limit})
+		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), reads.SessionQuery{After: after, Limit: limit})
 		if err != nil {
 			return err
 		}
-		for i := range page {
-			session := &page[i].Session
-			if len(list.Data) == limit {
-				break
-			}
-			cursor = session.SessionID
-			if session.EndedAtMs == 0 && !isSystem(session) && !seen[cursor] {
+		read := 0
+		for ; read < len(page) && len(list.Data) < limit; read++ {
+			session := &page[read].Session
+			after, next = session.SessionID, session.SessionID
+			if session.EndedAtMs == 0 && !isSystem(session) && !seen[after] {
 				list.Data = append(list.Data, summaryOf(session))
 			}
 		}
-		if len(page) < limit {
-			cursor = ""
+		if read == len(page) && len(page) < limit {
+			next = ""
 			break
 		}
 	}
-	list.NextCursor = kit.OrNull(cursor)
+	list.NextCursor = kit.OrNull(next)
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 

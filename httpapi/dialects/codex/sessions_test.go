@@ -81,9 +81,9 @@ func TestListOfSessions(t *testing.T) {
 			}
 		}
 		require.Equal(t, all, sessionIDs(service.get(t, "/api/sessions").Want(http.StatusOK)))
+		service.waitingIn(t, "s20", approvals(approval("a1", "")))
 		service.waitingIn(t, "s24", approvals(approval("a1", "")))
 		service.waitingIn(t, "s23", questions(question("q1", "")))
-		service.waitingIn(t, "s20", approvals(approval("a1", "")))
 
 		first := service.get(t, "/api/sessions?limit=10").Want(http.StatusOK)
 		ids := sessionIDs(first)
@@ -102,10 +102,49 @@ func TestListOfSessions(t *testing.T) {
 		slices.Sort(both)
 		require.Equal(t, all, slices.Compact(both), "none is left out")
 
+		// As many waiting sessions as a page has are a page of their own.
+		for _, limit := range []int{1, 2, 3} {
+			require.Equal(t, all, walked(t, service, limit), "limit %d", limit)
+		}
+
 		require.Equal(t, 0, service.get(t, "/api/sessions?archived=true").Want(http.StatusOK).Count("data"))
 		require.Equal(t, 0, service.get(t, "/api/sessions?cursor=%00").Want(http.StatusOK).Count("data"))
 		for _, limit := range []string{"0", "-1", "201", "x", "1.5"} {
 			service.get(t, "/api/sessions?limit="+limit).invalid("limit")
 		}
 	})
+}
+
+// A short page of the store that fills the list is not the last.
+func TestListOfSessionsThatFillsMidway(t *testing.T) {
+	t.Parallel()
+	service := serve(t, dialecttest.SQLite(t))
+	for i := range 5 {
+		service.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":"s0%d"}`, i)).Want(http.StatusCreated)
+	}
+	service.waitingIn(t, "s00", approvals(approval("a1", "")))
+	service.waitingIn(t, "s01", approvals(approval("a1", "")))
+	service.post(t, "/v1/sessions/s02/end", `{}`).Want(http.StatusOK)
+	for limit := range 6 {
+		require.Equal(t, []string{"s00", "s01", "s03", "s04"}, walked(t, service, limit+1), "limit %d", limit+1)
+	}
+}
+
+// walked returns the sessions of all pages, each once, in order.
+func walked(t *testing.T, service *replica, limit int) []string {
+	t.Helper()
+	var ids []string
+	address := fmt.Sprintf("/api/sessions?limit=%d", limit)
+	for next := address; ; {
+		page := service.get(t, next).Want(http.StatusOK)
+		require.LessOrEqual(t, page.Count("data"), limit)
+		ids = append(ids, sessionIDs(page)...)
+		if page.At("nextCursor") == nil {
+			break
+		}
+		require.Less(t, len(ids), 100, "the pages end")
+		next = address + "&cursor=" + page.TextAt("nextCursor")
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
