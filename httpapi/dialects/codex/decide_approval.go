@@ -71,7 +71,7 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 		return wire.Respond(w, r, http.StatusOK, approvalReply{statusOK, approvalID, request.SessionID})
 	case err == nil || kit.LateOf(err) != kit.NotLate:
 		return &kit.Error{Status: http.StatusNotFound, Body: approvalReply{Status: statusNotFound, ApprovalID: wire.Shown(approvalID)}}
-	case refusal.CodeOf(err) == api.CodeInvalidRequest:
+	case refusal.CodeOf(err) == api.CodeInvalidRequest, refusal.CodeOf(err) == api.CodeTooManyRules:
 		return invalid(given.issuesOf(err)...)
 	case kit.Denied(err):
 		return err
@@ -108,11 +108,15 @@ func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxR
 }
 
 // issuesOf returns why the door refused a decision. The body is already checked, so only the rule
-// that the decision would create can be invalid.
+// that the decision would create can be invalid, or one too many.
 func (d approvalDecision) issuesOf(err error) []issue {
 	at := "decision"
 	if d.scope == scopeSession {
 		at = "scope"
 	}
-	return issuesOf(kit.RefusalOf(err), func([]any) []any { return []any{at} })
+	refused := kit.RefusalOf(err)
+	if refused.Code == api.CodeTooManyRules {
+		return []issue{{"custom", []any{at}, refused.Detail}}
+	}
+	return issuesOf(refused, func([]any) []any { return []any{at} })
 }

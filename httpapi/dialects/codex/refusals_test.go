@@ -10,10 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // failed checks that the reply is a request_failed.
@@ -144,4 +146,19 @@ func TestFailures(t *testing.T) {
 	}
 	require.Equal(t, approvalID, service.approvalID(t, r))
 	require.Equal(t, requestID, service.requestID(t, r))
+}
+
+// TestNoRoomForARule checks that a full list of rules is not answered as a failure of the service, which
+// clients retry.
+func TestNoRoomForARule(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.SQLite(t)
+	full := serve(t, &broken{Store: store, doing: refusal.New(api.CodeTooManyRules, "the session would have 1001 rules in force")})
+	service := serve(t, store)
+	r := service.waiting(t, approvals(approval("a1", "")))
+	approvalID := service.approvalID(t, r)
+	refused := full.decide(t, approvalID, `{"decision":"accept","scope":"session"}`).invalid("scope")
+	require.Equal(t, "the session would have 1001 rules in force", refused.At("issues", 0, "message"))
+	require.Equal(t, approvalID, service.approvalID(t, r), "it stays open")
+	service.decide(t, approvalID, `{"decision":"accept"}`).Want(http.StatusOK)
 }

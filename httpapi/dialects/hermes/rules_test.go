@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -123,4 +124,16 @@ func TestCapOfRules(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, rules[0].Rule.CreatedAtMs+time.Hour.Milliseconds(), rules[0].Rule.ExpiresAtMs, "nobody said how long")
 	})
+}
+
+// TestNoRoomForARule checks that the approval stays open when the session has no room for the rule.
+func TestNoRoomForARule(t *testing.T) {
+	t.Parallel()
+	store := &troubled{Store: dialecttest.SQLite(t)}
+	s := serve(t, store)
+	made := s.waiting(t, approvals("a1"))
+	store.then(func() error { return refusal.New(api.CodeTooManyRules, "the session would have 1001 rules in force") })
+	s.respond(t, made.SessionID, `"choice":"session"`).is(http.StatusConflict, failed("the session would have 1001 rules in force"))
+	require.Len(t, s.now(t, made).PendingApprovals, 1)
+	s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
 }
