@@ -16,6 +16,7 @@ const typedQuestionID = "value"
 // choices come from the payload, otherwise from the enum of the schema.
 func showTyped(request map[string]any) {
 	schema, typed := request["response_schema"].(map[string]any)
+	typed = typed || request["response_schema"] == true // any value
 	if asked, _ := request["questions"].([]any); !typed || len(asked) > 0 {
 		return
 	}
@@ -38,14 +39,10 @@ func showTyped(request map[string]any) {
 }
 
 // optionsOf returns the choices of a typed question. The id of a string is the string itself,
-// unless it is also the JSON form of another value. The id of any other value is its JSON form.
+// unless that is the JSON form of a value, as which an answer is read. The id of any other value is its
+// JSON form.
 func optionsOf(values []any) []any {
-	options, forms := make([]any, 0, len(values)), map[string]bool{}
-	for _, value := range values {
-		if _, text := value.(string); !text {
-			forms[string(encode(value))] = true
-		}
-	}
+	options := make([]any, 0, len(values))
 	for _, value := range values {
 		option := map[string]any{}
 		if described, ok := value.(map[string]any); ok {
@@ -55,7 +52,7 @@ func optionsOf(values []any) []any {
 			}
 		}
 		id, text := value.(string)
-		if !text || forms[id] {
+		if !text || json.Valid([]byte(id)) {
 			id = string(encode(value))
 		}
 		option["id"] = id

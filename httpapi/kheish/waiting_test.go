@@ -108,10 +108,18 @@ func TestTypedQuestionsAreShownAndAnswered(t *testing.T) {
 		{`{"type":"string"}`, `{"options":[{"label":"Blue","value":"b"},"red"]}`, `b`, `"selected_option_ids":["b"],"freeform_answer":null`, `"b"`},
 		{`{"type":"array","items":{"enum":["x","y"]},"minItems":1}`, `{}`, `x`, `"selected_option_ids":["x"]`, `["x"]`},
 		{`{"type":"array","items":{"enum":["x","y"]}}`, `{}`, `y`, `"selected_option_ids":["x","y"]`, `["x","y"]`},
+		{``, `{"options":["1","two",3]}`, `"1"`, `"selected_option_ids":["\"1\""]`, `"1"`},
+		{``, `{"options":["1","two",3]}`, `3`, `"selected_option_ids":["3"]`, `3`},
+		{`{}`, `{"options":["true","null"]}`, `"true"`, `"selected_option_ids":["\"true\""]`, `"true"`},
+		{``, `"Which?"`, ``, `"freeform_answer":"x"`, `"x"`},
 		{`{"type":"object"}`, `{}`, ``, `"freeform_answer":"{\"a\": 9007199254740991}"`, `{"a":9007199254740991}`},
 	} {
 		session := fmt.Sprintf("s%d", i)
-		run := c.waiting(session, `{"questions":[{"id":"q","kind":"ask","payload":`+test.payload+`,"response_schema":`+test.schema+`}]}`)
+		schema := test.schema
+		if schema != "" {
+			schema = `,"response_schema":` + schema
+		}
+		run := c.waiting(session, `{"questions":[{"id":"q","kind":"ask","payload":`+test.payload+schema+`}]}`)
 		asked, code := get[[]pendingQuestion](c, "/v1/sessions/"+session+"/questions")
 		require.Empty(t, code)
 		require.Equal(t, "value", text(asked, 0, "request", "questions", 0, "id"))
