@@ -34,22 +34,20 @@ func showTyped(request map[string]any) {
 	request["questions"] = []any{map[string]any{
 		"id": typedQuestionID, "header": firstText(payload["header"], title, kind, "Value"),
 		"question":     firstText(payload["question"], request["payload"], schema["description"], title, kind, "Which value?"),
-		"multi_select": several, "options": optionsOf(values), "allow_freeform": true, // the schema decides
+		"multi_select": several, "options": optionsOf(values, schema), "allow_freeform": true, // the schema decides
 	}}
 }
 
 // optionsOf returns the choices of a typed question. The id of a string is the string itself,
 // unless that is the JSON form of a value, as which an answer is read. The id of any other value is its
 // JSON form.
-func optionsOf(values []any) []any {
-	options := make([]any, 0, len(values))
+func optionsOf(values []any, schema map[string]any) []any {
+	options, named := make([]any, 0, len(values)), enumOf(schema)
 	for _, value := range values {
 		option := map[string]any{}
 		if described, ok := value.(map[string]any); ok {
 			option["label"], option["description"] = described["label"], described["description"]
-			if value, ok = described["value"]; !ok {
-				value = described["label"]
-			}
+			value = valueOf(described, named)
 		}
 		id, text := value.(string)
 		if !text || json.Valid([]byte(id)) {
@@ -63,6 +61,32 @@ func optionsOf(values []any) []any {
 		options = append(options, option)
 	}
 	return options
+}
+
+// valueOf returns what an option stands for: its value, else its id, else its label. If only the label is
+// in the schema's enum, it is the label.
+func valueOf(option map[string]any, named map[string]bool) any {
+	if value, given := option["value"]; given {
+		return value
+	}
+	id, given := option["id"]
+	if label := option["label"]; !given || named[string(encode(label))] && !named[string(encode(id))] {
+		return label
+	}
+	return id
+}
+
+// enumOf returns the values that a schema, or that of its items, lists, as JSON.
+func enumOf(schema map[string]any) map[string]bool {
+	items, _ := schema["items"].(map[string]any)
+	named := map[string]bool{}
+	for _, one := range []map[string]any{schema, items} {
+		values, _ := one["enum"].([]any)
+		for _, value := range values {
+			named[string(encode(value))] = true
+		}
+	}
+	return named
 }
 
 // firstText returns the first nonempty string.

@@ -159,6 +159,10 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 		"list as JSON":        {`{"type":"array"}`, `{}`, `["[1, 2]"]`, `[1,2]`},
 		"choice of a schema":  {`{"enum":["S",2]}`, `{}`, `["2"]`, `2`},
 		"choice of a payload": {`{"type":"string"}`, `{"options":[{"label":"Large","value":"L"}]}`, `["Large"]`, `"L"`},
+		"an option's id":      {`{"type":"string"}`, `{"options":[{"id":"pg","label":"Postgres"}]}`, `["Postgres"]`, `"pg"`},
+		"an id of the enum":   {`{"enum":["pg"]}`, `{"options":[{"id":"pg","label":"Postgres"}]}`, `["Postgres"]`, `"pg"`},
+		"a label of the enum": {`{"enum":["Postgres"]}`, `{"options":[{"id":"pg","label":"Postgres"}]}`, `["Postgres"]`, `"Postgres"`},
+		"an id in a list":     {`{"type":"array","items":{"enum":["b","Red"]}}`, `{"options":[{"id":"b","label":"Blue"},{"id":"r","label":"Red"}]}`, `["Blue","Red"]`, `["b","Red"]`},
 		"no type":             {`{}`, `{}`, `["true"]`, `"true"`},
 	} {
 		t.Run(name, func(t *testing.T) {
