@@ -171,6 +171,12 @@ func (f *feed) end() {
 	f.window.wake()
 }
 
+func (f *feed) hasEnded() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
+}
+
 // behind reports whether there are unread events up to newest. The first call sets the start of the
 // feed. When a poll finds nothing new the window is dropped.
 func (f *feed) behind(newest model.Position, polled bool) bool {

@@ -139,7 +139,8 @@ func (h *Hub) Join(sessionID string) (*Subscription, error) {
 		return nil, err
 	}
 	f := h.feeds[sessionID]
-	if f == nil {
+	if f == nil || f.hasEnded() {
+		// The subscriptions of a feed that has ended keep it. The id may be another session's by now.
 		f = newFeed(h, sessionID)
 		h.feeds[sessionID] = f
 	}
@@ -169,7 +170,12 @@ func (s *Subscription) SessionID() string { return s.feed.sessionID }
 
 // Close ends the subscription, and the feed with its last subscription. Call it once.
 func (s *Subscription) Close() {
-	if last := s.hub.leave(&s.feed.users, func() { delete(s.hub.feeds, s.feed.sessionID) }); last {
+	forget := func() {
+		if s.hub.feeds[s.feed.sessionID] == s.feed {
+			delete(s.hub.feeds, s.feed.sessionID)
+		}
+	}
+	if last := s.hub.leave(&s.feed.users, forget); last {
 		s.feed.stop()
 	}
 }

@@ -190,6 +190,35 @@ func TestASessionThatIsDeletedEndsItsStreams(t *testing.T) {
 	})
 }
 
+// A dialect may keep the subscription of a session that has ended. A session that gets its id later has
+// a feed of its own.
+func TestAFeedThatHasEndedIsNotJoined(t *testing.T) {
+	bubble(t, Options{}, func(b *bench) {
+		b.store.addInSilence("a x", "a x")
+		kept, err := b.hub.Join("s")
+		require.NoError(b, err)
+		_, over := b.follow(&sink{}, From{Cursor: 2})
+		b.store.end()
+		synctest.Wait()
+		require.True(b, isClosed(over))
+
+		b.store.deleteSession()
+		b.store.deleted, b.store.ended = false, false
+		b.store.addInSilence("b x")
+		out := &sink{}
+		stop, over := b.follow(out, From{Cursor: 1})
+		synctest.Wait()
+		b.store.add("b x")
+		synctest.Wait()
+		require.False(b, isClosed(over))
+		require.Equal(b, "2", out.seen())
+		kept.Close()
+		require.Len(b, b.hub.feeds, 1, "the last subscription of the old feed does not remove the new one")
+		stop()
+		require.Empty(b, b.hub.feeds)
+	})
+}
+
 func TestTheWindowIsBoundedByBytesAndLetGo(t *testing.T) {
 	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
 		out := &sink{}

@@ -38,6 +38,8 @@ type board struct {
 
 // state is a queue as it was after some event of the session's log, or later.
 type state struct {
+	// life is the session's, because another session may use the id again and count from 1.
+	life    string
 	eventID int64
 	data    []byte // data of a frame
 }
@@ -69,16 +71,16 @@ func (b *boards) leave(shared *board) {
 	}
 }
 
-// after returns a queue as of an event committed before the call, or later. The first caller for an
-// event reads it; the others wait for the result.
-func (b *board) after(ctx context.Context, f *face, q *queue, eventID int64) (*state, error) {
+// after returns a queue as of an event of a session's life committed before the call, or later. The first
+// caller for an event reads it; the others wait for the result.
+func (b *board) after(ctx context.Context, f *face, q *queue, life string, eventID int64) (*state, error) {
 	shared := &b.queues[q.index]
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if shared.current != nil && shared.current.eventID >= eventID {
+	if shared.current != nil && shared.current.life == life && shared.current.eventID >= eventID {
 		return shared.current, nil
 	}
-	return b.read(ctx, f, q, eventID)
+	return b.read(ctx, f, q, life, eventID)
 }
 
 // again returns a queue that was read less than an age ago when it has, or had, requests of
@@ -103,11 +105,11 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 		return nil, nil
 	}
 	shared.below = below
-	eventID := int64(0)
+	life, eventID := "", int64(0)
 	if shared.current != nil {
-		eventID = shared.current.eventID
+		life, eventID = shared.current.life, shared.current.eventID
 	}
-	return b.read(ctx, f, q, eventID)
+	return b.read(ctx, f, q, life, eventID)
 }
 
 // openBelow counts the open requests of the sessions below. It returns -1 when the session's own
@@ -131,12 +133,12 @@ func (f *face) openBelow(ctx context.Context, kind model.RequestKind, sessionID 
 }
 
 // read reads a queue. The caller holds the queue's lock.
-func (b *board) read(ctx context.Context, f *face, q *queue, eventID int64) (*state, error) {
+func (b *board) read(ctx context.Context, f *face, q *queue, life string, eventID int64) (*state, error) {
 	head, count, err := q.read(f, ctx, b.sessionID)
 	if err != nil {
 		return nil, err
 	}
-	read := &state{eventID: eventID, data: kit.Encode(pending{head, count})}
+	read := &state{life: life, eventID: eventID, data: kit.Encode(pending{head, count})}
 	b.queues[q.index].current = read
 	return read, nil
 }

@@ -16,8 +16,8 @@ const Via = "hermes"
 type face struct {
 	kit.Dialect
 	boards boards
-	// unknownSessions counts the streams of unknown sessions.
-	unknownSessions atomic.Int64
+	// idleSessions counts the streams of unknown and ended sessions.
+	idleSessions atomic.Int64
 }
 
 // Mount returns the dialect with its six routes. It is a [kit.Mount].

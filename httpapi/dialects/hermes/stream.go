@@ -64,6 +64,8 @@ type subscriber struct {
 	out   *stream.Writer
 	// ctx is the request's context, for reads in the sink.
 	ctx context.Context //nolint:containedctx // it lives as long as the request
+	// life is that of the session whose log is followed, "" before its first event.
+	life string
 	// shown is the state last sent; written is the time of the last write.
 	shown   *state
 	written time.Time
@@ -85,28 +87,30 @@ type position struct {
 func (s *subscriber) look(ctx context.Context) (position, error) {
 	s.ctx = ctx
 	var at position
+	s.life = ""
 	if refusal.ValidID(s.board.sessionID) {
 		session, err := s.face.Store.Reader(ctx).SessionHead(ctx, s.board.sessionID)
 		switch {
 		case err == nil:
 			at = position{known: true, ended: session.EndedAtMs != 0, eventID: session.LastEventID, mark: session.Position().Mark}
+			s.life = session.Life
 		case refusal.CodeOf(err) != api.CodeSessionNotFound:
 			return position{}, err
 		}
 	}
 	var err error
-	at.state, err = s.board.after(ctx, s.face, s.queue, at.eventID)
+	at.state, err = s.board.after(ctx, s.face, s.queue, s.life, at.eventID)
 	return at, err
 }
 
 // follow writes the stream until the reader disconnects or the service drains. The stream of an
-// ended session stays open, because its client would only reconnect.
+// ended session stays open, because its client would only reconnect, until another session has its id.
 func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscription, at position) error {
 	for !s.cancelled(ctx) {
 		switch {
-		case at.ended || !refusal.ValidID(s.board.sessionID):
+		case !refusal.ValidID(s.board.sessionID):
 			return s.idle(ctx, nil)
-		case !at.known:
+		case !at.known || at.ended:
 			changes := s.face.Watches.Session(s.board.sessionID)
 			err := s.idle(ctx, changes)
 			changes.Close()
@@ -124,7 +128,8 @@ func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscripti
 			return err
 		}
 		if at.known && !next.ended {
-			return nil // the hub has logged the failed read
+			// The hub has logged the failed read, or the id is another session's: its feed is joined anew.
+			return nil
 		}
 		at = next
 		if err := s.update(at.state); err != nil {
@@ -138,22 +143,22 @@ func (s *subscriber) cancelled(ctx context.Context) bool {
 	return ctx.Err() != nil || s.face.Draining.Err() != nil
 }
 
-// idle sends comments while there is no log to follow. With a watch it returns as soon as the
-// session exists.
+// idle sends comments while there is no log to follow. With a watch it returns as soon as there is a
+// session that has not ended.
 func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
 	comment := time.NewTicker(s.face.KeepAlive)
 	defer comment.Stop()
 	var hint <-chan struct{}
 	var poll <-chan time.Time
 	if changes != nil {
-		ticker := time.NewTicker(s.face.pollAfter(s.face.unknownSessions.Add(1)))
+		ticker := time.NewTicker(s.face.pollAfter(s.face.idleSessions.Add(1)))
 		defer ticker.Stop()
-		defer s.face.unknownSessions.Add(-1)
+		defer s.face.idleSessions.Add(-1)
 		hint, poll = changes.C(), ticker.C
 	}
 	for {
 		if changes != nil {
-			if exists, err := s.sessionExists(ctx); exists || err != nil {
+			if begun, err := s.sessionBegun(ctx); begun || err != nil {
 				return err
 			}
 		}
@@ -172,24 +177,27 @@ func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
 	}
 }
 
-// pollsPerSecond limits the reads of all streams of unknown sessions together.
+// pollsPerSecond limits the reads of all streams of unknown and ended sessions together.
 const pollsPerSecond = 500
 
-func (f *face) pollAfter(unknownSessions int64) time.Duration {
-	return max(f.PollInterval, time.Duration(unknownSessions)*time.Second/pollsPerSecond)
+func (f *face) pollAfter(idleSessions int64) time.Duration {
+	return max(f.PollInterval, time.Duration(idleSessions)*time.Second/pollsPerSecond)
 }
 
-func (s *subscriber) sessionExists(ctx context.Context) (bool, error) {
-	_, err := s.face.Store.Reader(ctx).SessionHead(ctx, s.board.sessionID)
+func (s *subscriber) sessionBegun(ctx context.Context) (bool, error) {
+	session, err := s.face.Store.Reader(ctx).SessionHead(ctx, s.board.sessionID)
 	if refusal.CodeOf(err) == api.CodeSessionNotFound {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && session.EndedAtMs == 0, err
 }
 
 // Events implements [stream.Sink]. It shows the queue after the last event that may have changed
 // it.
 func (s *subscriber) Events(events []*model.Event) error {
+	if s.life == "" && events[0].EventID == 1 {
+		s.life = events[0].Hash()
+	}
 	newest := int64(0)
 	for _, event := range events {
 		if s.queue.changes(event.Type) {
@@ -199,7 +207,7 @@ func (s *subscriber) Events(events []*model.Event) error {
 	if newest == 0 {
 		return s.commentIfDue()
 	}
-	next, err := s.board.after(s.ctx, s.face, s.queue, newest)
+	next, err := s.board.after(s.ctx, s.face, s.queue, s.life, newest)
 	if err != nil {
 		s.failed = err
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -241,4 +242,34 @@ func TestDrainEndsStreams(t *testing.T) {
 	}
 	s.get(t, path("/api/approval/stream", "s")).is(http.StatusServiceUnavailable, failed("the service is shutting down; try again"))
 	s.respond(t, made.SessionID, `"choice":"once"`).is(http.StatusOK, chose("once"))
+}
+
+// TestASessionIDThatIsUsedAgain checks that a stream that is still open on an ended session hides nothing
+// of a later session with its id, and ends.
+func TestASessionIDThatIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	s := serve(t, dialecttest.SQLite(t))
+	worker := s.attached(t)
+	session := worker.SessionID
+	open := s.follow(t, "/api/approval/stream", session)
+	open.shows("initial", "", 0)
+	for i := range 5 { // its log is longer than the next session's
+		made := s.raise(t, worker, approvals(fmt.Sprintf("a%d", i)))
+		open.shows("approval", made.handle(t, "a0"), i+1)
+	}
+	s.post(t, "/v1/sessions/"+session+"/end", "").Into(nil)
+	open.shows("approval", "", 0)
+	for more := true; more; {
+		trimmed, err := s.Store.TrimSession(t.Context(), session, time.Now().Add(time.Hour).UnixMilli(), 1_000)
+		require.NoError(t, err)
+		more = trimmed.More
+	}
+	s.get(t, "/v1/sessions/"+session).Want(http.StatusNotFound)
+
+	made := s.waitingIn(t, session, approvals("b1"))
+	later := s.follow(t, "/api/approval/stream", session)
+	later.shows("initial", made.handle(t, "b1"), 1)
+	open.Ends() // its client reconnects
+	s.respond(t, session, `"choice":"once"`).is(http.StatusOK, chose("once"))
+	later.shows("approval", "", 0)
 }
