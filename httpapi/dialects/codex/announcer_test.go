@@ -31,3 +31,19 @@ func TestAnEventOfAnotherHistoryIsShownAsItIs(t *testing.T) {
 	}
 	require.Equal(t, 2, a.announcements.Len(), "the same event is put into words once")
 }
+
+// A socket sends no event twice, but all of a session that has the id of an earlier one.
+func TestASessionIDThatIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	s := &socket{}
+	sent := func(eventID, timestampMs int64) bool {
+		return !s.sentBefore(&model.Event{SessionID: "s", EventID: eventID, TimestampMs: timestampMs})
+	}
+	require.True(t, sent(56, 1_000))
+	require.True(t, sent(57, 1_000))
+	require.False(t, sent(56, 1_000))
+	require.False(t, sent(57, 1_000))
+	require.True(t, sent(3, 9_000), "of a later session")
+	require.True(t, sent(4, 9_000))
+	require.False(t, sent(3, 9_000))
+}

@@ -137,7 +137,7 @@ type socket struct {
 	// pinged says that a ping waits for its pong.
 	pinged atomic.Bool
 	// seen is the last sent event of each session, because the inbox may deliver an event twice.
-	seen map[string]int64
+	seen map[string]sentEvent
 	// ending and why are the status and reason with which the service closes the socket.
 	ending websocket.StatusCode
 	why    string
@@ -189,17 +189,21 @@ func (s *socket) wants(event *model.Event) (bool, error) {
 	return !system, err
 }
 
+// sentEvent is an event's number and time. A later event with a lower number is of another session that
+// has the id again.
+type sentEvent struct{ eventID, timestampMs int64 }
+
 // sentBefore reports whether the event was already sent.
 func (s *socket) sentBefore(event *model.Event) bool {
-	if event.EventID <= s.seen[event.SessionID] {
+	if last := s.seen[event.SessionID]; event.EventID <= last.eventID && event.TimestampMs <= last.timestampMs {
 		return true
 	}
 	if s.seen == nil {
-		s.seen = map[string]int64{}
+		s.seen = map[string]sentEvent{}
 	} else if len(s.seen) >= maxSeen {
 		clear(s.seen)
 	}
-	s.seen[event.SessionID] = event.EventID
+	s.seen[event.SessionID] = sentEvent{event.EventID, event.TimestampMs}
 	return false
 }
 
