@@ -45,20 +45,29 @@ func fitting(ask func(...Query) error, budget *reads.Budget, used *int, sql stri
 }
 
 // listWithin returns the rows of a page that are within a budget, all without one. build makes a
-// list statement from its columns and a limit.
+// list statement from its columns and a limit. The rows are measured and read in one snapshot, so a
+// row that comes or goes meanwhile takes no other row's place.
 func listWithin[R any](ctx context.Context, db Database, budget *reads.Budget, limit int, targets func(*R) []any,
 	sizes, rows string, build func(statement string, limit int) (string, []any),
 ) ([]R, error) {
-	if budget != nil {
-		budget.Cut = false
-		sql, args := build(sizes, limit)
-		used := 0
-		fit, err := fitting(func(queries ...Query) error { return db.Ask(ctx, queries...) }, budget, &used, sql, args)
-		if err != nil || fit == 0 {
-			return nil, err
-		}
-		limit = fit
+	if budget == nil {
+		sql, args := build(rows, limit)
+		return List(ctx, db, targets, sql, args...)
 	}
-	sql, args := build(rows, limit)
-	return List(ctx, db, targets, sql, args...)
+	budget.Cut = false
+	var found []R
+	err := db.Snapshot(ctx, func(ask func(...Query) error) error {
+		used := 0
+		sql, args := build(sizes, limit)
+		fit, err := fitting(ask, budget, &used, sql, args)
+		if err != nil || fit == 0 {
+			return err
+		}
+		sql, args = build(rows, fit)
+		return ask(Query{sql, args, into(targets, &found)})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
 }
