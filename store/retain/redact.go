@@ -22,7 +22,7 @@ type RedactStatements struct {
 	// Events reads the events of $1 session_id whose numbers are in the list $2, in their order.
 	Events string
 	// Needed returns the first of those events whose run is not finished, or that a pending
-	// delivery needs.
+	// delivery needs, or a failed one to another session, which may be retried.
 	Needed string
 	// Asked delete the input and its preview of run $2 of session $1 if it is a child's
 	// question: both are the question, which is the input of a run in its parent's session.

@@ -13,7 +13,8 @@ SELECT coalesce(min(e.event_id), 0) FROM events AS e
 JOIN runs AS r ON r.session_id = e.session_id AND r.run_id = e.run_id
 WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM json_each($2) AS k) AND (
 	r.finished_at_ms IS NULL
-	OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.webhook_id = '' AND f.state <> 'done')
+	OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.webhook_id = ''
+		AND (f.state = 'pending' OR f.state = 'failed' AND f.target_session_id <> $1))
 	OR EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`
 	sqlRedactAsked = `
 UPDATE runs SET text_preview = NULL WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`

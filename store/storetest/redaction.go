@@ -6,20 +6,59 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 var redactionTests = map[string]func(*harness){
 	"redaction/of a run that is over": redacted,
+	"redaction/a review that was given up does not keep an event": func(h *harness) {
+		h.create("s", "r")
+		h.do(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: approvals("a"), ReviewRequestIDs: []string{"a"}})
+		h.do(&runs.CancelRun{RunID: "r"})
+		requireCode(h, api.CodeEventNeeded, h.redactAll("s"))
+		h.giveUp("s", h.effects(reads.EffectQuery{SessionID: "s", Limit: 10})[0].EffectID)
+		require.NoError(h, h.redactAll("s"))
+	},
+	"redaction/an answer that was not delivered keeps its events": func(h *harness) {
+		clarificationID := h.asked("asks", h.child("asks"), "q", false)
+		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
+		requireCode(h, api.CodeEventNeeded, h.redactAll("parent"))
+		h.giveUp("parent", deliverID(clarificationID))
+		requireCode(h, api.CodeEventNeeded, h.redactAll("parent"))
+	},
+}
+
+// giveUp ends an effect without success.
+func (h *harness) giveUp(sessionID, effectID string) {
+	h.Helper()
+	attempt := h.claimEffect(sessionID, effectID).Attempts
+	h.do(&runs.FinishEffect{SessionID: sessionID, EffectID: effectID, Attempt: attempt, Error: "gone", Permanent: true})
+}
+
+// redactAll redacts all events of a session.
+func (h *harness) redactAll(sessionID string) error {
+	h.Helper()
+	var ids []int64
+	for _, event := range h.events(sessionID) {
+		ids = append(ids, event.EventID)
+	}
+	_, err := h.redactIn(sessionID, ids...)
+	return err
 }
 
 // redact redacts events of the session s.
 func (h *harness) redact(ids ...int64) (int, error) {
 	h.Helper()
+	return h.redactIn("s", ids...)
+}
+
+func (h *harness) redactIn(sessionID string, ids ...int64) (int, error) {
+	h.Helper()
 	redactor, is := h.store.(upkeep.Redactor)
 	require.True(h, is)
-	return redactor.RedactEvents(h.ctx, &upkeep.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry {
-		return journal.New(1, "user:ada", api.AuditEvent{Type: api.AuditEventsRedacted, SessionID: "s", Reason: "asked for"})
+	return redactor.RedactEvents(h.ctx, &upkeep.Redaction{SessionID: sessionID, EventIDs: ids, Entry: func() *journal.Entry {
+		return journal.New(1, "user:ada", api.AuditEvent{Type: api.AuditEventsRedacted, SessionID: sessionID, Reason: "asked for"})
 	}})
 }
 
