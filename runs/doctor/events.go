@@ -154,14 +154,15 @@ func (e *examiner) readEvents(rows *model.SessionRows) error {
 		if entry.of != nil && entry.of.FirstEventID < e.firstKept {
 			return // the start of its history is deleted
 		}
-		if entry.of != nil && bytes.Contains(event.Body, redactedMember) && event.Redacted() {
+		redacted := bytes.Contains(event.Body, redactedMember) && event.Redacted()
+		if entry.of != nil && redacted {
 			entry.of.redacted = true
 		}
 		if entry.of != nil && event.EventID > entry.previous {
 			entry.of.history.advance(entry.of.Kind, event)
 			entry.readBody()
 		}
-		if eventInvariants.examine(e, entry, Finding{RunID: event.RunID, EventID: event.EventID}) {
+		if eventInvariants.examine(e, entry, Finding{RunID: event.RunID, EventID: event.EventID}) && !redacted {
 			e.readMentions(entry)
 		}
 	})

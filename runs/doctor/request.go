@@ -226,7 +226,7 @@ func declines(q *requestRow) bool {
 
 // declinedFits checks the resolution's declined member. Any end of a parent clarification
 // without an answer is a declined answer to the child. In the child's session the same outcomes
-// may also come from the end of its own run.
+// may also come from the end of its own run. A redacted question has lost what its deadline does.
 func declinedFits(q *requestRow) bool {
 	switch declined := q.resolution.Declined; {
 	case (declined != nil) != (q.Kind != model.KindApproval):
@@ -238,7 +238,8 @@ func declinedFits(q *requestRow) bool {
 	case q.of.Kind == api.KindParentClarification:
 		return *declined == (q.Outcome != api.OutcomeAnswered)
 	default:
-		return *declined == (q.Outcome == api.OutcomeDeclined) || *declined && q.Outcome == api.OutcomeExpired && declines(q)
+		return *declined == (q.Outcome == api.OutcomeDeclined) || *declined && q.Outcome == api.OutcomeExpired &&
+			(declines(q) || q.resolution.Reason == model.RedactedText)
 	}
 }
 

@@ -36,8 +36,8 @@ func (e *Event) placeholder() redactedBody {
 	return body
 }
 
-// redactedText replaces a required text.
-const redactedText = "redacted"
+// RedactedText replaces a required text.
+const RedactedText = "redacted"
 
 var redactedInput = api.JSON(`{"redacted":true}`)
 
@@ -62,10 +62,10 @@ func (r *Request) Redact() (callbackEffectID string) {
 	before := r.Recorded()
 	after := api.Resolution{
 		RequestID: before.RequestID, Outcome: before.Outcome, Behavior: before.Behavior, Declined: before.Declined,
-		ResolvedBy: before.ResolvedBy, ResolvedAtMs: before.ResolvedAtMs, Via: before.Via, ViaPrincipal: before.ViaPrincipal, Reason: redactedText,
+		ResolvedBy: before.ResolvedBy, ResolvedAtMs: before.ResolvedAtMs, Via: before.Via, ViaPrincipal: before.ViaPrincipal, Reason: RedactedText,
 	}
 	if before.Rule != nil {
-		after.Rule = &api.AppliedRule{RuleID: before.Rule.RuleID, Text: redactedText}
+		after.Rule = &api.AppliedRule{RuleID: before.Rule.RuleID, Text: RedactedText}
 	}
 	r.Resolution = document.Encode(after)
 	if !r.HasCallback() {
@@ -84,7 +84,7 @@ func redactQuestion(q api.UserQuestionRequest) api.UserQuestionRequest {
 	}
 	for i := range q.Questions {
 		after.Questions = append(after.Questions, api.UserQuestion{
-			ID: q.Questions[i].ID, Question: redactedText, MultiSelect: q.Questions[i].MultiSelect, Options: []api.QuestionOption{},
+			ID: q.Questions[i].ID, Question: RedactedText, MultiSelect: q.Questions[i].MultiSelect, Options: []api.QuestionOption{},
 			AllowFreeform: q.Questions[i].AllowFreeform,
 		})
 	}

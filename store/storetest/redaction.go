@@ -6,12 +6,41 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
 var redactionTests = map[string]func(*harness){
 	"redaction/of a run that is over": redacted,
+	"redaction/leaves a healthy database": func(h *harness) {
+		// A partial answer, and a question that is declined at its deadline.
+		h.wait("s", "r", twoQuestions("q"))
+		h.do(part("speed"))
+		h.do(part("route"))
+		h.do(&runs.Complete{RunID: "r", Fence: h.claim("r")})
+		declines := questionDueAt("declines", h.clock.NowMs()+1_000)
+		declines.Escalation = &api.Escalation{AtDeadline: api.DeadlineDecline}
+		h.wait("s", "late", api.Suspension{Questions: []api.UserQuestionRequest{declines}})
+		h.clock.Advance(1_000)
+		h.do(&runs.ExpireRequests{SessionID: "s", RunID: "late"})
+		h.do(&runs.Complete{RunID: "late", Fence: h.claim("late")})
+		expired := h.onlyRequest("late")
+		require.True(h, *expired.Recorded().Declined)
+		require.NoError(h, h.redactAll("s"))
+		RequireHealthy(h.ctx, h, h.store)
+
+		// A question to the parent's session.
+		fence := h.child("asks")
+		clarificationID := h.asked("asks", fence, "q", true)
+		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
+		h.carryOut()
+		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: model.MessageIDOf("q")})
+		h.do(&runs.Complete{RunID: "asks", Fence: h.claim("asks")})
+		require.NoError(h, h.redactAll("child"))
+		require.NoError(h, h.redactAll("parent"))
+		RequireHealthy(h.ctx, h, h.store)
+	},
 	"redaction/a review that was given up does not keep an event": func(h *harness) {
 		h.create("s", "r")
 		h.do(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: approvals("a"), ReviewRequestIDs: []string{"a"}})
