@@ -67,6 +67,7 @@ type examiner struct {
 
 	sessionID       string
 	parentSessionID string
+	createdAtMs     int64
 	ended           bool
 	// draining: the session has ended, and an effect ends the rest of it.
 	draining bool
@@ -111,7 +112,7 @@ func (e *examiner) visit(rows *model.SessionRows) error {
 		return e.visitOrphans(rows)
 	}
 	e.summary.Rows.Sessions++
-	e.parentSessionID = rows.Session.ParentSessionID
+	e.parentSessionID, e.createdAtMs = rows.Session.ParentSessionID, rows.Session.CreatedAtMs
 	e.firstKept = rows.Session.FirstKeptEventID
 	for _, read := range []func(*model.SessionRows) error{
 		e.readRuns, e.readRequests, e.readEvents, e.readRecords, e.readEffects, e.readMessages, e.readRules,

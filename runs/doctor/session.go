@@ -81,12 +81,14 @@ var sessionInvariants = table[*model.Session]{
 	})},
 }
 
-// recordInvariants are checked for each idempotency record.
+// recordInvariants are checked for each idempotency record. A key outlives its run, so it may be of
+// an earlier session or run with the same id.
 var recordInvariants = table[*model.IdempotencyRecord]{{invariant(RecordWithoutRun, "An idempotency record names a run that its session does not have.", func(e *examiner, record *model.IdempotencyRecord) string {
-	return unless(e.runs[record.RunID] != nil || e.firstKept > 0 && record.Operation != model.OperationName, "the %s record of scope %s names a run that the session does not have", record.Operation, record.Scope)
+	deleted := record.Operation != model.OperationName && (e.firstKept > 0 || record.CreatedAtMs < e.createdAtMs)
+	return unless(e.runs[record.RunID] != nil || deleted, "the %s record of scope %s names a run that the session does not have", record.Operation, record.Scope)
 }), invariant(NameEventWrong, "A name of a part of a run begins after no event of that run.", func(e *examiner, record *model.IdempotencyRecord) string {
 	of := e.runs[record.RunID]
-	return when(of != nil && record.EventID != 0 && (record.EventID < of.FirstEventID || record.EventID > of.LastEventID),
+	return when(of != nil && record.EventID != 0 && record.CreatedAtMs >= of.SubmittedAtMs && (record.EventID < of.FirstEventID || record.EventID > of.LastEventID),
 		"the name %s begins after event %d, which is none of its run", record.IdempotencyKey, record.EventID)
 })}}
 

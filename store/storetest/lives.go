@@ -133,6 +133,27 @@ func oneRun(h *harness, here, there runs.Store) {
 var lifeTests = map[string]func(*harness){
 	"lives/a session that is used again is decided from its own rows": func(h *harness) { oneLife(h, h.store, h.store) },
 	"lives/a run that is used again in another session is found":      func(h *harness) { oneRun(h, h.store, h.store) },
+	"lives/a key of an earlier session or run is no damage": func(h *harness) {
+		// Its record is in the scope of the caller, so it outlives the session.
+		made := h.do(&runs.CreateRun{Key: "k", Input: api.JSON(`1`)}).Run.Run
+		h.do(&runs.CancelRun{RunID: made.RunID})
+		h.forgotten(made.SessionID, h.store)
+		h.create(made.SessionID, "next")
+		RequireHealthy(h.ctx, h, h.store)
+
+		h.do(start("s", "r"))
+		h.do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}, IdempotencyKey: "k"})
+		h.do(&runs.Complete{RunID: "r", Fence: 1})
+		h.clock.Advance(1)
+		before := h.clock.NowMs()
+		h.finish("s", "young")
+		trimmed, err := h.store.TrimSession(h.ctx, "s", before, 1000)
+		require.NoError(h, err)
+		require.Equal(h, 1, trimmed.Runs)
+		require.False(h, trimmed.Session)
+		h.create("s", "r")
+		RequireHealthy(h.ctx, h, h.store)
+	},
 	"lives/a log that begins anew is not continued": func(h *harness) {
 		h.finish("s", "r")
 		last := h.session("s").Session.LastEventID
