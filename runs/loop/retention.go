@@ -118,35 +118,33 @@ func (r *Retention) Run(ctx context.Context) error {
 	return loop.run(ctx)
 }
 
-// RunOnce deletes batch by batch until nothing is too old or the bound of a pass is reached.
-// With an error, it also returns what was deleted.
+// RunOnce deletes batch by batch until nothing is too old or the bound of a pass is reached. A step
+// that fails does not keep the next ones from their work. With an error, it also returns what was
+// deleted.
 func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
+	var failed []error
 	nowMs, err := r.store.NowMs(ctx)
 	if err != nil {
 		return result, fmt.Errorf("read the store's clock: %w", err)
 	}
-	more, err := r.sweep(ctx, r.store.SweepIdempotency, nowMs-r.options.Retention.Milliseconds(), &result.Deleted)
-	if err != nil {
-		return result, fmt.Errorf("delete old idempotency records: %w", err)
+	if err := r.sweep(ctx, r.store.SweepIdempotency, nowMs-r.options.Retention.Milliseconds(), &result.Deleted, &result); err != nil {
+		failed = append(failed, fmt.Errorf("delete old idempotency records: %w", err))
 	}
-	result.More = more
 	if err := r.mend(ctx, &result); err != nil {
-		return result, fmt.Errorf("look for sessions whose active run is over: %w", err)
+		failed = append(failed, fmt.Errorf("look for sessions whose active run is over: %w", err))
 	}
 	if r.options.KeepRules > 0 {
-		more, err := r.sweep(ctx, r.store.SweepRules, nowMs-r.options.KeepRules.Milliseconds(), &result.Rules)
-		if err != nil {
-			return result, fmt.Errorf("delete old rules: %w", err)
+		if err := r.sweep(ctx, r.store.SweepRules, nowMs-r.options.KeepRules.Milliseconds(), &result.Rules, &result); err != nil {
+			failed = append(failed, fmt.Errorf("delete old rules: %w", err))
 		}
-		result.More = result.More || more
 	}
 	if r.options.KeepRuns > 0 {
 		if err := r.trim(ctx, nowMs-r.options.KeepRuns.Milliseconds(), &result); err != nil {
-			return result, fmt.Errorf("delete old runs: %w", err)
+			failed = append(failed, fmt.Errorf("delete old runs: %w", err))
 		}
 	}
-	return result, nil
+	return result, errors.Join(failed...)
 }
 
 // mend checks the next sessions for a finished run in the slot. runs.ExpireRequests frees it.
@@ -175,19 +173,17 @@ func (r *Retention) mend(ctx context.Context, result *RetentionResult) error {
 	return nil
 }
 
-// sweep reports whether the bound of a pass was reached.
-func (r *Retention) sweep(ctx context.Context, sweep func(context.Context, int64, int) (int, error), beforeMs int64, total *int) (more bool, err error) {
+// sweep deletes batch by batch, and adds to total. It notes in result that it reached the bound of a pass.
+func (r *Retention) sweep(ctx context.Context, sweep func(context.Context, int64, int) (int, error), beforeMs int64, total *int, result *RetentionResult) error {
 	for range maxRetentionBatches {
 		deleted, err := sweep(ctx, beforeMs, r.options.Batch)
 		*total += deleted
-		if err != nil {
-			return false, err
-		}
-		if deleted < r.options.Batch {
-			return false, nil
+		if err != nil || deleted < r.options.Batch {
+			return err
 		}
 	}
-	return true, nil
+	result.More = true
+	return nil
 }
 
 // trim deletes old events in the sessions of the next finished runs, in at most maxTrims

@@ -131,6 +131,33 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 	})
 }
 
+// failingSweeps is a store whose sweeps fail.
+type failingSweeps struct {
+	finishedStore
+	failure error
+}
+
+func (s *failingSweeps) SweepIdempotency(context.Context, int64, int) (int, error) {
+	return 0, s.failure
+}
+
+func (s *failingSweeps) SweepRules(context.Context, int64, int) (int, error) { return 0, s.failure }
+
+func TestAFailedSweepDoesNotKeepOldRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &failingSweeps{failure: errors.New("no answer within 15 s")}
+		store.wedged = []reads.DueRun{{SessionID: "wedged", RunID: "over"}}
+		store.finish("r", 2*time.Hour, 5)
+		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, KeepRules: time.Hour, Logger: slog.New(slog.DiscardHandler)})
+		result, err := retention.RunOnce(t.Context())
+		require.ErrorIs(t, err, store.failure)
+		require.ErrorContains(t, err, "delete old idempotency records: ")
+		require.ErrorContains(t, err, "delete old rules: ")
+		require.Equal(t, RetentionResult{Mended: 1, Runs: 1, Events: 5, Sessions: 1}, result)
+	})
+}
+
 // A pass is bounded even if many runs must stay, and the runs after them are reached.
 func TestWhatMustStayDoesNotHideWhatIsBehindIt(t *testing.T) {
 	t.Parallel()
