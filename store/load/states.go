@@ -73,9 +73,6 @@ func (s *States) There(sessionID string) {
 	}
 }
 
-// Loaded returns the row of a session as read, nil without one.
-func (s *States) Loaded(sessionID string) *model.Session { return s.loaded[sessionID] }
-
 // Amended returns the sessions whose metadata, about or life changed since the read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {
 	return Amended(s.loaded, updated)

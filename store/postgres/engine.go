@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/load"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // engine is the door's side of the store. Its connections are its own: a lane
@@ -38,7 +39,7 @@ var (
 // SessionOf implements door.Engine.
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	var sessionID string
-	err := e.reads.QueryRow(ctx, sqlSessionOf, runID).Scan(&sessionID)
+	err := e.reads.QueryRow(ctx, read.SameStatements.SessionOf, runID).Scan(&sessionID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}

@@ -56,8 +56,6 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id LIMIT 1
 ) AS s`
 
-	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
-
 	// sqlSessionsThere runs after locking, as a separate statement: a session that another
 	// transaction created meanwhile counts as locked.
 	sqlSessionsThere = `SELECT s.session_id FROM sessions AS s WHERE s.session_id = ANY($1::text[])`

@@ -16,6 +16,8 @@ type Same struct {
 	SessionKept, RunKept string
 	// Rule is of $1 rule_id, RuleVersion of $1 session_id.
 	Rule, RuleVersion string
+	// SessionOf returns the session of $1 run_id.
+	SessionOf string
 	// RuleChanges returns version, the previous version and rule_id of the changes to rules of all sessions
 	// after $1 version, limited to $2.
 	RuleChanges string
@@ -49,6 +51,8 @@ WHERE r.run_id = $1`,
 	Rule: columns.Expand(`
 SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
 FROM rules AS l WHERE l.rule_id = $1`),
+
+	SessionOf: `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`,
 
 	RuleVersion: `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`,
 

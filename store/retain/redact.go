@@ -48,7 +48,7 @@ WHERE session_id = $1 AND run_id = $2`
 // RedactEvents implements [upkeep.Redactor].
 func (r *Retention) RedactEvents(ctx context.Context, redaction *upkeep.Redaction) (count int, err error) {
 	err = r.alone(ctx, "redact events", func(ctx context.Context, tx Transaction) (err error) {
-		count, err = redact(ctx, tx, r.redaction, redaction, func() error { return r.sql.addEntry(ctx, tx, redaction.Entry()) })
+		count, err = r.redact(ctx, tx, redaction)
 		return err
 	})
 	if err != nil {
@@ -59,21 +59,22 @@ func (r *Retention) RedactEvents(ctx context.Context, redaction *upkeep.Redactio
 }
 
 // redact deletes the bodies of events, and the requests, resolutions and outputs that they
-// report. addEntry writes the line of the audit's own log. It returns the number of events
-// without a body, so that a repeated call gets the same answer.
-func redact(ctx context.Context, tx Transaction, s *RedactStatements, r *upkeep.Redaction, addEntry func() error) (int, error) {
-	if _, there, err := number(ctx, tx, s.Lock, r.SessionID); err != nil || !there {
+// report, and writes the line of the audit's own log. It returns the number of events without a
+// body, so that a repeated call gets the same answer.
+func (r *Retention) redact(ctx context.Context, tx Transaction, redaction *upkeep.Redaction) (int, error) {
+	s, sessionID := r.redaction, redaction.SessionID
+	if _, there, err := number(ctx, tx, s.Lock, sessionID); err != nil || !there {
 		if err == nil {
-			err = refusal.UnknownSession(r.SessionID)
+			err = refusal.UnknownSession(sessionID)
 		}
 		return 0, err
 	}
 	failpoint.Hit("redact.locked")
-	ids := make([]string, len(r.EventIDs))
-	for i, id := range r.EventIDs {
+	ids := make([]string, len(redaction.EventIDs))
+	for i, id := range redaction.EventIDs {
 		ids[i] = strconv.FormatInt(id, 10)
 	}
-	needed, is, err := number(ctx, tx, s.Needed, r.SessionID, tx.List(ids))
+	needed, is, err := number(ctx, tx, s.Needed, sessionID, tx.List(ids))
 	switch {
 	case err != nil:
 		return 0, err
@@ -83,7 +84,7 @@ func redact(ctx context.Context, tx Transaction, s *RedactStatements, r *upkeep.
 	changed, gone := false, map[string]bool{}
 	// One at a time: their bodies together may be larger than the memory.
 	for i, id := range ids {
-		events, err := list(ctx, tx, columns.Events, s.Events, r.SessionID, tx.List([]string{id}))
+		events, err := list(ctx, tx, columns.Events, s.Events, sessionID, tx.List([]string{id}))
 		if err != nil {
 			return 0, err
 		}
@@ -103,10 +104,10 @@ func redact(ctx context.Context, tx Transaction, s *RedactStatements, r *upkeep.
 		return len(gone), nil
 	}
 	failpoint.Hit("redact.rows")
-	if _, err := tx.Write(ctx, s.Changed, r.SessionID); err != nil {
+	if _, err := tx.Write(ctx, s.Changed, sessionID); err != nil {
 		return 0, err
 	}
-	return len(gone), addEntry()
+	return len(gone), r.sql.addEntry(ctx, tx, redaction.Entry())
 }
 
 // redactOne deletes the body of one event and what it reports.

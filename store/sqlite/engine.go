@@ -26,7 +26,7 @@ var (
 
 // SessionOf implements [door.Engine].
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
-	sessionID, err := read.Find(ctx, e.store.reads, columns.Itself[string], sqlSessionOf, runID)
+	sessionID, err := read.Find(ctx, e.store.reads, columns.Itself[string], read.SameStatements.SessionOf, runID)
 	if sessionID == nil {
 		return "", err
 	}

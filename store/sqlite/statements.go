@@ -10,8 +10,6 @@ const (
 	// sqlBeginSnapshot gives all statements of a read the same snapshot.
 	sqlBeginSnapshot = `BEGIN`
 
-	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
-
 	sqlSchemaVersion = `SELECT coalesce(max(version_id), 0) FROM holdpoint_schema`
 
 	// The condition of a decision from cached rows.
