@@ -12,6 +12,9 @@ import (
 // emitted derives the idempotency keys of a task's events, so that a handler that starts from
 // the top does not append the same events again. The task's mutex guards it.
 type emitted struct {
+	// run names the run by its id and its time: after retention another run may have the id, and
+	// the service still knows the keys of the deleted one.
+	run string
 	// since is the digest of the last checkpoint.
 	since [sha256.Size]byte
 	// times counts the appends by their digest, which covers since.
@@ -19,7 +22,8 @@ type emitted struct {
 }
 
 func newEmitted(claim *api.Claim) emitted {
-	return emitted{since: digestOf(claim.Checkpoint), times: map[[sha256.Size]byte]int{}}
+	run := fmt.Sprintf("%s/%d", claim.Run.RunID, claim.Run.SubmittedAtMs)
+	return emitted{run: run, since: digestOf(claim.Checkpoint), times: map[[sha256.Size]byte]int{}}
 }
 
 // digestOf returns the digest of a checkpoint, which may be absent.
@@ -32,9 +36,9 @@ func digestOf(checkpoint api.JSON) [sha256.Size]byte {
 
 // key returns the key of an append: it is the same for the n-th append of the same events to
 // the same run since the same checkpoint.
-func (e *emitted) key(runID string, events []api.JSON) string {
+func (e *emitted) key(events []api.JSON) string {
 	digest := sha256.New()
-	_, _ = fmt.Fprintf(digest, "%s\n%x\n", runID, e.since)
+	_, _ = fmt.Fprintf(digest, "%s\n%x\n", e.run, e.since)
 	for _, event := range events {
 		form := canonicalOf(event) // the members of a map have no order
 		_, _ = fmt.Fprintf(digest, "%d\n%s\n", len(form), form)
@@ -65,7 +69,7 @@ func (t *Task) Emit(ctx context.Context, events ...any) error {
 		}
 	}
 	t.mu.Lock()
-	key := t.emitted.key(t.RunID(), texts)
+	key := t.emitted.key(texts)
 	t.mu.Unlock()
 	ctx, done := t.whileLeased(ctx)
 	defer done()

@@ -164,6 +164,17 @@ func (f *fake) record(runID string) *model.RunRecord {
 	return record
 }
 
+// forget deletes a run and its name as retention does. The session's idempotency records stay.
+func (f *fake) forget(runID string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := f.sessions[f.home[runID]]
+	delete(state.Runs, runID)
+	delete(state.Records, model.NameKey(runID))
+	delete(f.home, runID)
+	f.runIDs = slices.DeleteFunc(f.runIDs, func(id string) bool { return id == runID })
+}
+
 func answer(w http.ResponseWriter, status int, value any, err error) {
 	var refused *refusal.Error
 	w.Header().Set("Content-Type", "application/json")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -210,6 +211,22 @@ func TestACheckpointSeparatesEqualEvents(t *testing.T) {
 		b.end()
 		require.EqualValues(b, 2, run.OutputsCount)
 		require.Len(b, b.reported(), 1)
+	})
+}
+
+// The idempotency keys of a run outlive the run, if retention deletes it before its session.
+func TestARunIDThatIsUsedAgainLosesNoEvents(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.handle("daily", func(ctx context.Context, task *client.Task) error { return task.Output(ctx, "begins") })
+		first := b.terminal("daily")
+		b.service.forget("daily")
+		<-time.After(24 * time.Hour)
+		again := must(b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: "daily", SessionID: first.SessionID, Input: 1}))(b)
+		require.Greater(b, again.SubmittedAtMs, first.SubmittedAtMs)
+		run := b.terminal("daily")
+		b.end()
+		require.Empty(b, b.reported())
+		require.EqualValues(b, 1, run.OutputsCount)
 	})
 }
 

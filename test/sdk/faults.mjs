@@ -14,18 +14,20 @@ const hold = (_body, signal) => new Promise((_, reject) => signal.addEventListen
 // a document, a text, a pair of a status and one of these, or a function of the call's body and signal.
 class Service {
   bodies = {};
+  heads = {};
   #called = {};
 
   constructor(routes = {}) {
     this.routes = { claim: [{ claims: [claim] }, hold], heartbeat: [beat], complete: [run], fail: [run], release: [run], ...routes };
   }
 
-  fetch = async (url, { body, signal }) => {
+  fetch = async (url, { body, headers, signal }) => {
     const path = new URL(url).pathname;
     const name = Object.keys(this.routes).find((name) => path.endsWith(name));
     const answers = this.routes[name];
     let given = answers.length > 1 ? answers.shift() : answers[0];
     (this.bodies[name] ??= []).push(body);
+    (this.heads[name] ??= []).push(headers);
     this.#event(name).set();
     await new Promise((resolve) => setTimeout(resolve)); // no reply comes at once
     signal.throwIfAborted();
@@ -256,6 +258,16 @@ const cases = {
       for (const checkpoint of [null, undefined, 0]) await task.saveCheckpoint(checkpoint);
     }, service.called("complete"), { heartbeatMs: 900 });
     same(service.bodies.heartbeat, ['{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000,"checkpoint":0}']);
+  },
+
+  async "a run id that is used again has other keys"() {
+    const keys = [];
+    for (const submitted_at_ms of [1, 2, 2]) {
+      const service = new Service({ claim: [{ claims: [{ ...claim, run: { ...run, submitted_at_ms } }] }, hold], events: [{ last_event_id: "1" }] });
+      await service.work((task) => task.output("begins"), service.called("complete"));
+      keys.push(...service.heads.events.map((head) => head["Idempotency-Key"]));
+    }
+    same([keys.length, new Set(keys).size, keys[1] === keys[2]], [3, 2, true]);
   },
 
   async "a call that ends the run ends with the lease"() {

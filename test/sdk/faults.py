@@ -28,6 +28,8 @@ class Service:
     def __init__(self, **routes):
         self.routes = {"claim": [{"claims": [CLAIM]}, self.hold], "heartbeat": [BEAT], "complete": [RUN], "fail": [RUN], "release": [RUN], **routes}
         self.bodies = {}
+        self.heads = {}
+        """The headers of the calls of each route, by their names in lower case."""
         self.called = {}
         """Set with the first call of a route."""
         self.forever = asyncio.Event()
@@ -54,7 +56,9 @@ class Service:
                 size = next((int(line.split(":")[1]) for line in head if line.lower().startswith("content-length")), 0)
                 body = json.loads(await reader.readexactly(size) or "null")
                 path = head[0].split(" ")[1].split("?")[0]
-                await self.answer(next(name for name in self.routes if path.endswith(name)), body, writer)
+                name = next(name for name in self.routes if path.endswith(name))
+                self.heads.setdefault(name, []).append({line.split(":")[0].lower(): line.split(": ", 1)[1] for line in head[1:] if line})
+                await self.answer(name, body, writer)
         writer.close()
 
     async def answer(self, name, body, writer):
@@ -315,6 +319,22 @@ async def none_is_no_checkpoint():
         async with Work(service, handler, heartbeat_seconds=0.9):
             await service.event("complete").wait()
         assert service.bodies["heartbeat"] == [{"fence": "f", "lease_ms": 1000}, {"fence": "f", "lease_ms": 1000, "checkpoint": 0}], service.bodies
+
+
+@case
+async def a_run_id_that_is_used_again_has_other_keys():
+    async def handler(task):
+        await task.output("begins")
+
+    keys = []
+    for submitted in (1, 2, 2):
+        claims = [{"claims": [{**CLAIM, "run": {**RUN, "submitted_at_ms": submitted}}]}, None]
+        async with Service(claim=claims, events=[{"last_event_id": "1"}]) as service:
+            claims[-1] = service.hold
+            async with Work(service, handler):
+                await service.event("complete").wait()
+            keys += [head["idempotency-key"] for head in service.heads["events"]]
+    assert len(keys) == 3 and keys[0] != keys[1] == keys[2], keys
 
 
 @case

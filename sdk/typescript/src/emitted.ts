@@ -1,16 +1,18 @@
 import { randomUUID } from "./http.js";
 import { encodeJSON } from "./json.js";
+import type { RunView } from "./types.js";
 
 /** Derives the idempotency keys of a task's events: a handler that starts from the top does not append the same events again. */
 export class Emitted {
-  readonly #runId: string;
+  /** The run by its id and its time: after retention another run may have the id, and the service still knows the keys of the deleted one. */
+  readonly #run: string;
   /** The digest of the last checkpoint, which may be large; undefined where there are no digests. */
   #since: Promise<string | undefined>;
   /** Counts the appends by their digest, which covers the checkpoint. */
   readonly #times = new Map<string, number>();
 
-  constructor(runId: string, checkpoint: unknown) {
-    this.#runId = runId;
+  constructor(run: RunView, checkpoint: unknown) {
+    this.#run = `${run.run_id}/${run.submitted_at_ms}`;
     this.#since = digestOf(textOf(checkpoint));
   }
 
@@ -21,7 +23,7 @@ export class Emitted {
   /** The same for the n-th append of the same events to the same run since the same checkpoint. */
   async key(events: unknown[]): Promise<string> {
     const text = encodeJSON(events); // now: the caller may change them later
-    const digest = await digestOf(`${this.#runId}\n${await this.#since}\n${text}`);
+    const digest = await digestOf(`${this.#run}\n${await this.#since}\n${text}`);
     if (digest === undefined) return randomUUID();
     const times = (this.#times.get(digest) ?? 0) + 1;
     this.#times.set(digest, times);

@@ -44,7 +44,7 @@ export class Task<Input = unknown> {
     this.#lease = new Lease(client, claim, times.leaseMs);
     this.#waits = new Waits(this.#lease, times.pollMs);
     this.#lease.onOver = (reason) => this.#waits.end(reason);
-    this.#emitted = new Emitted(claim.run.run_id, claim.checkpoint);
+    this.#emitted = new Emitted(claim.run, claim.checkpoint);
     this.#waits.add(claim.resume);
   }
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from . import types as doc
 from ._json import encode_json
 from .errors import invalid
 
@@ -16,8 +17,10 @@ def _digest(text: str) -> str:
 
 
 class Emitted:
-    def __init__(self, run_id: str, checkpoint: str) -> None:
-        self._run_id = run_id
+    def __init__(self, run: doc.RunView, checkpoint: str) -> None:
+        self._run = f"{run['run_id']}/{run.get('submitted_at_ms')}"
+        """The run by its id and its time: after retention another run may have the id, and the service still knows the keys of the
+        deleted one."""
         self._since = _digest(checkpoint)
         """The digest of the last checkpoint, which may be large."""
         self._times: Counter[str] = Counter()
@@ -29,7 +32,7 @@ class Emitted:
     def key(self, events: Sequence[Any]) -> str:
         """The same for the n-th append of the same events to the same run since the same checkpoint."""
         try:
-            text = encode_json([self._run_id, self._since, list(events)])
+            text = encode_json([self._run, self._since, list(events)])
         except (TypeError, ValueError) as failure:
             raise invalid(f"emit: {failure}") from failure
         digest = _digest(text)

@@ -34,7 +34,7 @@ class AsyncTask:
         self.on_stop: Callable[[HoldpointError], None] = lambda _reason: None
         self._lease.on_stop = lambda reason: self.on_stop(reason)
         self._lease.on_over = self._waits.end
-        self._emitted = Emitted(self.run_id, encode_json(claim["checkpoint"]) if "checkpoint" in claim else "")
+        self._emitted = Emitted(claim["run"], encode_json(claim["checkpoint"]) if "checkpoint" in claim else "")
         self._waits.add(claim.get("resume"))
 
     @property
