@@ -494,6 +494,29 @@ async def a_stop_before_the_run_is_not_lost():
 
 
 @case
+async def a_second_cancel_ends_the_drain_alone():
+    draining = asyncio.Event()
+
+    async def handler(task):
+        try:
+            await task.approve({"id": "go", "tool_name": "rm", "input": 1})
+        except HoldpointError:
+            draining.set()
+            await asyncio.Event().wait()
+
+    async with Service(suspend=[{"run": RUN}], resume=[None]) as service:
+        service.routes["resume"][0] = service.hold
+        async with AsyncHoldpoint(service.url, retry=QUICK) as client:
+            working = asyncio.create_task(AsyncWorker(client, drain_seconds=600).run(handler))
+            await service.event("resume").wait()
+            working.cancel()
+            await draining.wait()
+            working.cancel()
+            assert isinstance((await asyncio.gather(working, return_exceptions=True))[0], asyncio.CancelledError)
+        assert "release" in service.bodies, service.bodies
+
+
+@case
 async def events_that_do_not_go_on_end():
     page = [{"id": str(n), "event": {"type": "x"}} for n in range(1000)]  # out of a cache that ignores the query
     async with Service(events=[page]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:

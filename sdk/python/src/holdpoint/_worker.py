@@ -90,8 +90,8 @@ class AsyncWorker:
 
     async def run(self, handler: AsyncHandler) -> None:
         """Claims runs and calls the handler for each, until stop is called or the caller is cancelled. Then it claims no more, ends
-        the handlers' waits for people, gives them drain_seconds, cancels those that did not finish, and releases their runs. It raises, after the same steps, when
-        the service refuses its claims for good."""
+        the handlers' waits for people, gives them drain_seconds, cancels those that did not finish, and releases their runs. A second
+        cancellation does not wait for drain_seconds. It raises, after the same steps, when the service refuses its claims for good."""
         try:
             if not self._stopping:
                 await self._run(handler)
@@ -115,15 +115,17 @@ class AsyncWorker:
         finally:
             stopping.cancel()
             claiming.cancel()
-            await asyncio.wait([claiming])
-            for task in list(handlers.values()):
-                task.drain()
-            if handlers:
-                await asyncio.wait(list(handlers), timeout=max(0.0, self._drain_seconds))
-            for task in list(handlers.values()):
-                task.stop(WorkerStopped())
-            if handlers:
-                await asyncio.wait(list(handlers))
+            try:
+                await asyncio.wait([claiming])
+                for task in list(handlers.values()):
+                    task.drain()
+                if handlers:
+                    await asyncio.wait(list(handlers), timeout=max(0.0, self._drain_seconds))
+            finally:  # also when the drain is cancelled: nothing else would end the handlers and their leases
+                for task in list(handlers.values()):
+                    task.stop(WorkerStopped())
+                if handlers:
+                    await asyncio.wait(list(handlers))
         if not claiming.cancelled() and (refusal := claiming.exception()):
             raise refusal
 
