@@ -131,6 +131,12 @@ const cases = {
     }
   },
 
+  async "an input that does not wait says so"() {
+    const service = new Service({ input: [{ session_id: "s", status: "running" }] });
+    for (const options of [{ waitMs: 0 }, { waitMs: 500 }, {}]) await service.client.sendInput("s", { input: 1 }, options);
+    same(service.heads.input.map((head) => head.Prefer), ["wait=0", "wait=1", undefined]);
+  },
+
   async "a frame of many lines is bounded"() {
     const text = `data: ${"x".repeat(1 << 20)}\n`.repeat(65);
     const error = await new Service({ stream: [text] }).client.streamSession("s").next().catch((error) => error);

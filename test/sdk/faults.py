@@ -517,6 +517,14 @@ async def a_second_cancel_ends_the_drain_alone():
 
 
 @case
+async def an_input_that_does_not_wait_says_so():
+    async with Service(input=[{"session_id": "s", "status": "running"}]) as service, AsyncHoldpoint(service.url) as client:
+        for wait in (0, 0.5, None):
+            await client.send_input("s", {"input": 1}, wait_seconds=wait)
+        assert [head.get("prefer") for head in service.heads["input"]] == ["wait=0", "wait=1", None], service.heads
+
+
+@case
 async def events_that_do_not_go_on_end():
     page = [{"id": str(n), "event": {"type": "x"}} for n in range(1000)]  # out of a cache that ignores the query
     async with Service(events=[page]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:

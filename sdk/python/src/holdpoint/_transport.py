@@ -148,17 +148,18 @@ class Transport:
                 headers["Idempotency-Key"] = key
             else:
                 body = {**body, "idempotency_key": key}
-        if prefer:
+        if prefer is not None:
             headers["Prefer"] = f"wait={math.ceil(min(prefer, MAX_WAIT_SECONDS))}"
         try:
             text = None if body is None else encode_json(body).encode()
         except (TypeError, ValueError) as failure:
             raise invalid(f"{method} {path}: {failure}") from failure
+        limit = self._timeout + ((held or 0) if prefer is None else prefer)
         pauses = self.pauses()
         attempt = 1
         while True:
             try:
-                return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0), needs, listed)
+                return await self._attempt(method, path, query, text, headers, limit, needs, listed)
             except HoldpointError as failure:
                 if self._patient and repeat == "always" and is_unanswered(failure):
                     await pauses.after_anyway(failure)
