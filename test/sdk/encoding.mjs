@@ -22,6 +22,11 @@ for (const text of [
 // Integers are read with all their digits, other numbers as numbers.
 same(decodeJSON(`{"id":9007199254740993}`).id, 9007199254740993n);
 same(decodeJSON("9007199254740991"), 9007199254740991);
+for (const id of ["9007199254740992", "9007199254740994", "-9007199254740994", "100000000000000000000"]) {
+  same(decodeJSON(`{"id":${id}}`).id, BigInt(id));
+  same(decodeJSON(`[${id}]`)[0], BigInt(id));
+}
+same(decodeJSON(`{"id":9007199254740991,"name":"9007199254740994"}`).id, 9007199254740991);
 same(decodeJSON("[1.0]")[0], 1);
 same(decodeJSON(`"1.0"`), "1.0");
 

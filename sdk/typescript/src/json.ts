@@ -39,7 +39,8 @@ export class ExactNumber extends Number {
  */
 export function decodeJSON(text: string): unknown {
   const plain: unknown = JSON.parse(text);
-  return JSON.stringify(plain) === text.trim() ? plain : new Reader(text).value().value;
+  // An integer beyond 2^53 may be written as it was, such as 9007199254740994.
+  return JSON.stringify(plain) === text.trim() && !/\d{16}/.test(text) ? plain : new Reader(text).value().value;
 }
 
 /**
