@@ -34,6 +34,19 @@ func digestOf(checkpoint api.JSON) [sha256.Size]byte {
 	return sha256.Sum256(canonicalOf(checkpoint))
 }
 
+// isCheckpoint reports whether the service stores the value: null is not a checkpoint.
+func isCheckpoint(value api.JSON) bool { return string(canonicalOf(value)) != "null" }
+
+// checkpointed notes that the service has stored a checkpoint, if the value is one.
+func (t *Task) checkpointed(value api.JSON) {
+	if !isCheckpoint(value) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.emitted.since = digestOf(value)
+}
+
 // key returns the key of an append: it is the same for the n-th append of the same events to
 // the same run since the same checkpoint.
 func (e *emitted) key(events []api.JSON) string {

@@ -118,8 +118,7 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 		return fmt.Errorf("%w: checkpoint: %w", ErrInvalid, err)
 	}
 	renewal := HeartbeatParams{Fence: t.Fence(), LeaseMs: t.leaseMs}
-	saves := string(text) != "null"
-	if saves {
+	if isCheckpoint(text) {
 		renewal.Checkpoint, renewal.SettledAfter = text, t.includedDecisions()
 	}
 	ctx, done := t.whileLeased(ctx)
@@ -128,11 +127,7 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	if err != nil {
 		return t.handleRefusal(err)
 	}
-	if saves {
-		t.mu.Lock()
-		t.emitted.since = digestOf(text)
-		t.mu.Unlock()
-	}
+	t.checkpointed(text)
 	if beat.CancelRequested {
 		t.stop(ErrCancelled)
 		return ErrCancelled
@@ -183,6 +178,7 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 		return nil, err
 	case result.Resume != nil && result.Run.Lease != nil:
 		t.addResume(result.Resume)
+		t.checkpointed(suspension.Checkpoint)
 		return result.Resume, nil
 	}
 	return nil, ErrSuspended

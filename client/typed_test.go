@@ -214,6 +214,36 @@ func TestACheckpointSeparatesEqualEvents(t *testing.T) {
 	})
 }
 
+// The same with a checkpoint that came with a suspension which rules settled at once.
+func TestACheckpointOfASettledSuspensionRepeatsNoEvents(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	must(c.AddRule(t.Context(), anyOf("bash")))(t)
+	reported := make(chan error, 10)
+	worker := must(client.NewWorker(c, client.WorkerOptions{RetryDelay: time.Millisecond, OnError: func(err error) { reported <- err }}))(t)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- worker.Run(ctx, func(ctx context.Context, task *client.Task) error {
+			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}, Checkpoint: api.JSON(`{"step":1}`)})
+			if err != nil {
+				return err
+			}
+			if err := task.Output(ctx, "works"); err != nil || task.Run().FailedAttempts > 0 {
+				return err
+			}
+			return errors.New("crash")
+		})
+	}()
+	made := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
+	run := must(c.WaitRun(t.Context(), made.RunID, client.UntilTerminal))(t)
+	stop()
+	require.NoError(t, <-ended)
+	require.Equal(t, api.StatusCompleted, run.Status, run.Error)
+	require.EqualValues(t, 1, run.OutputsCount)
+	require.Len(t, reported, 1, "it crashed once")
+}
+
 // The idempotency keys of a run outlive the run, if retention deletes it before its session.
 func TestARunIDThatIsUsedAgainLosesNoEvents(t *testing.T) {
 	inBubble(t, func(b *rig) {

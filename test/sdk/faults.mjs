@@ -276,6 +276,25 @@ const cases = {
     same([keys.length, new Set(keys).size, keys[1] === keys[2]], [3, 2, true]);
   },
 
+  async "a checkpoint of a settled suspension repeats no events"() {
+    const approval = { id: "go", tool_name: "rm", tool_call_id: "go", input: 1 };
+    const resume = { suspension_id: "s", approvals: [{ request: approval, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" }], questions: [] };
+    const service = new Service({
+      claim: [{ claims: [claim] }, { claims: [{ ...claim, checkpoint: { step: 1 }, resume }] }, hold],
+      suspend: [{ run: { ...run, lease: claim.lease }, resume }], events: [{ last_event_id: "1" }],
+    });
+    let crashed = false;
+    await service.work(async (task) => {
+      await task.suspend({ approvals: [approval], checkpoint: { step: 1 } });
+      await task.output("works");
+      if (crashed) return;
+      crashed = true;
+      throw new Error("crash");
+    }, service.called("complete"));
+    const keys = service.heads.events.map((head) => head["Idempotency-Key"]);
+    same([keys.length, keys[0] === keys[1]], [2, true]);
+  },
+
   async "a call that ends the run ends with the lease"() {
     const handlers = { complete: () => 1, suspend: (task) => task.suspend({ approvals: [{ id: "go", tool_name: "rm", input: 1 }] }) };
     for (const [route, handler] of Object.entries(handlers)) {

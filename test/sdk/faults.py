@@ -338,6 +338,30 @@ async def a_run_id_that_is_used_again_has_other_keys():
 
 
 @case
+async def a_checkpoint_of_a_settled_suspension_repeats_no_events():
+    approval = {"id": "go", "tool_name": "rm", "tool_call_id": "go", "input": 1}
+    settled = {"request": approval, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
+    resume = {"suspension_id": "s", "approvals": [settled], "questions": []}
+    crashed = []
+
+    async def handler(task):
+        await task.suspend({"approvals": [approval], "checkpoint": {"step": 1}})
+        await task.output("works")
+        if not crashed:
+            crashed.append(True)
+            raise RuntimeError("crash")
+
+    claims = [{"claims": [CLAIM]}, {"claims": [{**CLAIM, "checkpoint": {"step": 1}, "resume": resume}]}, None]
+    suspended = {"run": {**RUN, "lease": CLAIM["lease"]}, "resume": resume}
+    async with Service(claim=claims, suspend=[suspended], events=[{"last_event_id": "1"}]) as service:
+        claims[-1] = service.hold
+        async with Work(service, handler):
+            await service.event("complete").wait()
+        keys = [head["idempotency-key"] for head in service.heads["events"]]
+        assert len(keys) == 2 and keys[0] == keys[1], keys
+
+
+@case
 async def a_call_that_ends_the_run_ends_with_the_lease():
     async def returns(_task):
         return 1

@@ -184,6 +184,7 @@ export class Task<Input = unknown> {
       });
       if (!reply.resume || !reply.run.lease) throw suspendedError();
       this.#waits.add(reply.resume);
+      if (sent.checkpoint != null) this.#emitted.checkpointed(sent.checkpoint);
       return reply.resume;
     } catch (failure) {
       if (!isKind(failure, "id_conflict")) throw failure;

@@ -162,6 +162,8 @@ class AsyncTask:
         if "resume" not in reply or "lease" not in reply["run"]:
             raise Suspended
         self._waits.add(reply["resume"])
+        if sent.get("checkpoint") is not None:
+            self._emitted.checkpointed(sent["checkpoint"])
         return reply["resume"]
 
     async def ask_parent(self, body: Mapping[str, Any]) -> doc.ClarificationAnswer | None:
