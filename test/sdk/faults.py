@@ -285,6 +285,21 @@ async def an_id_that_is_not_text_is_refused():
 
 
 @case
+async def an_event_that_is_not_text_is_refused():
+    kinds = []
+
+    async def handler(task):
+        for appended in (task.emit({"type": "x", "t": "\ud800"}), task.output("\ud800")):
+            outcome = (await asyncio.gather(appended, return_exceptions=True))[0]
+            kinds.append(is_kind(outcome, "invalid"))
+
+    async with Service() as service:
+        async with Work(service, handler):
+            await service.event("complete").wait()
+    assert kinds == [True, True], kinds
+
+
+@case
 async def a_failed_renewal_is_repeated_before_the_lease_ends():
     real, asked = asyncio.sleep, []
 

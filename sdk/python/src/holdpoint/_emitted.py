@@ -32,9 +32,8 @@ class Emitted:
     def key(self, events: Sequence[Any]) -> str:
         """The same for the n-th append of the same events to the same run since the same checkpoint."""
         try:
-            text = encode_json([self._run, self._since, list(events)])
+            digest = _digest(encode_json([self._run, self._since, list(events)]))
         except (TypeError, ValueError) as failure:
             raise invalid(f"emit: {failure}") from failure
-        digest = _digest(text)
         self._times[digest] += 1
         return f"task/{digest}/{self._times[digest]}"
