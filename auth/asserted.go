@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -56,12 +54,7 @@ func (a *Assertion) key() string {
 	if err != nil {
 		return "" // JSON encoding fails only for invalid UTF-8, which is refused earlier
 	}
-	return hashText(string(text))
-}
-
-func hashText(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return HashOf(string(text))
 }
 
 // cacheKey is the assertion's key in the keyring's cache. It has the time of issue, because a
@@ -107,7 +100,7 @@ func (k *Keyring) token(ctx context.Context, a *Assertion) (*Token, error) {
 		case a.IssuedAtMs <= kept.RevokedAtMs:
 			return nil, k.refuseAssertion(ctx, a.By, "revoked")
 		}
-		key = hashText(key + kept.TokenID)
+		key = HashOf(key + kept.TokenID)
 	}
 	return nil, k.refuseAssertion(ctx, a.By, "revoked too often")
 }

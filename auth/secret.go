@@ -57,10 +57,10 @@ func wellFormed(prefix, secret string) bool {
 	return secret[len(body):] == checksum(body)
 }
 
-// HashOf returns the hexadecimal SHA-256 of a secret, which is what the database stores. Look-ups
-// use the hash, so their timing reveals nothing about the secret.
-func HashOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
+// HashOf returns the hexadecimal SHA-256 of a text. The database stores the hash of a secret, and
+// look-ups use it, so their timing reveals nothing about the secret.
+func HashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 

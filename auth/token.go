@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -277,6 +275,5 @@ func fingerprint(body *api.CreateTokenBody) string {
 	if err != nil {
 		return "" // JSON encoding fails only for invalid UTF-8, which decoding refuses
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return HashOf(string(text))
 }
