@@ -64,7 +64,7 @@ type subscriber struct {
 	out   *stream.Writer
 	// ctx is the request's context, for reads in the sink.
 	ctx context.Context //nolint:containedctx // it lives as long as the request
-	// life is that of the session whose log is followed, "" before its first event.
+	// life identifies the session whose log is followed, "" before its first event.
 	life string
 	// shown is the state last sent; written is the time of the last write.
 	shown   *state
