@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
@@ -28,6 +30,8 @@ const maxRetentionBatches = 100
 const (
 	maxTrims     = 2000
 	finishedPage = 200
+	// emptyPage is how many sessions one pass checks for one that outlived its runs.
+	emptyPage = 1000
 	// wedgedPage is how many sessions one pass checks for a slot held by a finished run.
 	wedgedPage = 5000
 )
@@ -40,6 +44,7 @@ type RetentionStore interface {
 	SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error)
 	FinishedRuns(ctx context.Context, beforeMs int64, after upkeep.FinishedRun, limit int) ([]upkeep.FinishedRun, error)
 	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (upkeep.Trimmed, error)
+	Sessions(ctx context.Context, q reads.SessionQuery) ([]model.SessionSummary, error)
 	NowMs(ctx context.Context) (int64, error)
 }
 
@@ -69,8 +74,8 @@ type Retention struct {
 	// after is the finished run at which the search of the last pass ended. So runs that must
 	// stay are skipped once per round, not in each pass.
 	after upkeep.FinishedRun
-	// looked is the last session checked for a wedged slot.
-	looked string
+	// looked is the last session checked for a wedged slot, and lookedEmpty the last one checked for runs.
+	looked, lookedEmpty string
 }
 
 // RetentionResult is the result of a pass.
@@ -143,6 +148,9 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 		if err := r.trim(ctx, nowMs-r.options.KeepRuns.Milliseconds(), &result); err != nil {
 			failed = append(failed, fmt.Errorf("delete old runs: %w", err))
 		}
+		if err := r.trimEmpty(ctx, nowMs-r.options.KeepRuns.Milliseconds(), &result); err != nil {
+			failed = append(failed, fmt.Errorf("delete old sessions: %w", err))
+		}
 	}
 	return result, errors.Join(failed...)
 }
@@ -202,19 +210,9 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 			}
 			seen[run.SessionID] = true
 			for more := true; more && trims < maxTrims; trims++ {
-				var trimmed upkeep.Trimmed
-				err := doItem(ctx, run.SessionID, func(ctx context.Context, sessionID string) (err error) {
-					trimmed, err = r.store.TrimSession(ctx, sessionID, beforeMs, r.options.Batch)
-					return err
-				})
-				if errors.Is(err, runs.ErrClosed) || ctx.Err() != nil {
+				if more, err = r.trimSession(ctx, run.SessionID, beforeMs, result); err != nil || ctx.Err() != nil {
 					return err
 				}
-				if err != nil {
-					logItemFailure(ctx, r.options.Logger, "retention", 1, fmt.Errorf("session %s: %w", run.SessionID, err))
-				}
-				more = err == nil && trimmed.More
-				result.add(trimmed)
 			}
 		}
 		if len(found) < finishedPage {
@@ -225,6 +223,49 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 	}
 	// If nothing found could be deleted, the next runs can wait.
 	result.More = result.More || result.Events > 0
+	return nil
+}
+
+// trimSession deletes old events of a session, and reports whether it has more. Only the error of a
+// store or a context that has ended is returned; another one is logged.
+func (r *Retention) trimSession(ctx context.Context, sessionID string, beforeMs int64, result *RetentionResult) (more bool, err error) {
+	var trimmed upkeep.Trimmed
+	err = doItem(ctx, sessionID, func(ctx context.Context, sessionID string) (err error) {
+		trimmed, err = r.store.TrimSession(ctx, sessionID, beforeMs, r.options.Batch)
+		return err
+	})
+	if errors.Is(err, runs.ErrClosed) || ctx.Err() != nil {
+		return false, err
+	}
+	if err != nil {
+		logItemFailure(ctx, r.options.Logger, "retention", 1, fmt.Errorf("session %s: %w", sessionID, err))
+		return false, nil
+	}
+	result.add(trimmed)
+	return trimmed.More, nil
+}
+
+// trimEmpty deletes those of the next sessions whose runs were deleted earlier, when something kept
+// the session itself.
+func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *RetentionResult) error {
+	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
+	page, err := r.store.Sessions(ctx, reads.SessionQuery{After: r.lookedEmpty, Limit: emptyPage, Budget: budget})
+	if err != nil {
+		return err
+	}
+	r.lookedEmpty = ""
+	if len(page) == emptyPage || budget.Cut {
+		r.lookedEmpty = page[len(page)-1].Session.SessionID
+	}
+	for i := range page {
+		session := &page[i].Session
+		if session.FirstKeptEventID <= session.LastEventID || session.UpdatedAtMs >= beforeMs {
+			continue
+		}
+		if _, err := r.trimSession(ctx, session.SessionID, beforeMs, result); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
 	return nil
 }
 

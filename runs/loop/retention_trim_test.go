@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
@@ -24,6 +25,21 @@ type finishedStore struct {
 	over    []upkeep.FinishedRun
 	blocked map[string]error // nil: it must stay
 	trims   int
+	// sessions are listed two at a time.
+	sessions []model.Session
+}
+
+func (s *finishedStore) Sessions(_ context.Context, q reads.SessionQuery) (page []model.SessionSummary, _ error) {
+	for i := range s.sessions {
+		if s.sessions[i].SessionID <= q.After {
+			continue
+		}
+		if q.Budget.Cut = len(page) == 2; q.Budget.Cut {
+			break
+		}
+		page = append(page, model.SessionSummary{Session: s.sessions[i]})
+	}
+	return page, nil
 }
 
 func (s *finishedStore) finish(id string, age time.Duration, events int) {
@@ -101,6 +117,10 @@ func (s *recordStore) FinishedRuns(context.Context, int64, upkeep.FinishedRun, i
 	panic("runs are kept")
 }
 
+func (s *recordStore) Sessions(context.Context, reads.SessionQuery) ([]model.SessionSummary, error) {
+	panic("runs are kept")
+}
+
 func (s *recordStore) TrimSession(context.Context, string, int64, int) (upkeep.Trimmed, error) {
 	panic("runs are kept")
 }
@@ -128,6 +148,29 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 		result, err = retention.RunOnce(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, RetentionResult{Runs: 2, Events: 10, Sessions: 2}, result)
+	})
+}
+
+// A session that outlived its runs is found again, page by page.
+func TestASessionWhoseRunsAreDeletedIsDeletedLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		old, young := nowMs()-2*time.Hour.Milliseconds(), nowMs()
+		store := &finishedStore{events: map[string]int{}, sessions: []model.Session{
+			{SessionID: "a", FirstKeptEventID: 8, LastEventID: 7, UpdatedAtMs: old},
+			{SessionID: "has-runs", FirstKeptEventID: 7, LastEventID: 7, UpdatedAtMs: old},
+			{SessionID: "touched", FirstKeptEventID: 8, LastEventID: 7, UpdatedAtMs: young},
+			{SessionID: "unused", UpdatedAtMs: old},
+			{SessionID: "z", FirstKeptEventID: 8, LastEventID: 7, UpdatedAtMs: old},
+		}}
+		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour})
+		for _, deleted := range []int{1, 0, 1, 1} { // the fourth pass begins again
+			before := store.trims
+			result, err := retention.RunOnce(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, deleted, result.Sessions)
+			require.Equal(t, deleted, store.trims-before)
+		}
 	})
 }
 

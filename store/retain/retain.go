@@ -92,7 +92,8 @@ func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs 
 }
 
 // trim deletes up to limit events, oldest first, up to the first one of a run that must stay.
-// Then it deletes the runs without events, and then the session if it is empty.
+// Then it deletes the runs without events, and then the session if it is empty, which it may have
+// been before: somebody touched it after its last run, or it had a child.
 func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int) (upkeep.Trimmed, error) {
 	var trimmed upkeep.Trimmed
 	first, there, err := number(ctx, tx, s.TrimLock, sessionID)
@@ -101,34 +102,15 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	}
 	failpoint.Hit("retain.locked")
 	end, there, err := number(ctx, tx, s.TrimEnd, sessionID, first, beforeMs, nowMs, limit)
-	if err != nil || !there || end <= first {
+	if err != nil || !there {
 		return trimmed, err
 	}
-	outputs, _, err := number(ctx, tx, sqlTrimOutputs, sessionID, first, end)
-	if err != nil {
-		return trimmed, err
-	}
-	about, err := texts(ctx, tx, sqlTrimEvents, sessionID, first, end)
-	if err != nil {
-		return trimmed, err
-	}
-	failpoint.Hit("retain.events")
-	trimmed.Events = int(end - first)
-	trimmed.More = trimmed.Events >= limit
-	if _, err := tx.Write(ctx, s.TrimFirstKept, sessionID, end, outputs); err != nil {
-		return trimmed, err
-	}
-	failpoint.Hit("retain.first_kept")
-	whole, err := texts(ctx, tx, s.TrimWhole, sessionID, tx.List(about), end)
-	if err != nil || len(whole) == 0 {
-		return trimmed, err
-	}
-	trimmed.Runs = len(whole)
-	for _, statement := range s.TrimRuns {
-		if _, err := tx.Write(ctx, statement, sessionID, tx.List(whole)); err != nil {
+	if end > first {
+		err := trimLog(ctx, tx, s, sessionID, first, end, &trimmed)
+		trimmed.More = trimmed.Events >= limit
+		if err != nil || trimmed.Runs == 0 {
 			return trimmed, err
 		}
-		failpoint.Hit("retain.rows")
 	}
 	removed, err := texts(ctx, tx, s.TrimSession, sessionID, beforeMs)
 	failpoint.Hit("retain.session")
@@ -145,6 +127,36 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 		err = s.addEntry(ctx, tx, journal.New(nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: sessionID, Life: life}))
 	}
 	return trimmed, err
+}
+
+// trimLog deletes the events from the first kept one to end, and the runs that have none left.
+func trimLog(ctx context.Context, tx Transaction, s *Statements, sessionID string, first, end int64, trimmed *upkeep.Trimmed) error {
+	outputs, _, err := number(ctx, tx, sqlTrimOutputs, sessionID, first, end)
+	if err != nil {
+		return err
+	}
+	about, err := texts(ctx, tx, sqlTrimEvents, sessionID, first, end)
+	if err != nil {
+		return err
+	}
+	failpoint.Hit("retain.events")
+	trimmed.Events = int(end - first)
+	if _, err := tx.Write(ctx, s.TrimFirstKept, sessionID, end, outputs); err != nil {
+		return err
+	}
+	failpoint.Hit("retain.first_kept")
+	whole, err := texts(ctx, tx, s.TrimWhole, sessionID, tx.List(about), end)
+	if err != nil || len(whole) == 0 {
+		return err
+	}
+	trimmed.Runs = len(whole)
+	for _, statement := range s.TrimRuns {
+		if _, err := tx.Write(ctx, statement, sessionID, tx.List(whole)); err != nil {
+			return err
+		}
+		failpoint.Hit("retain.rows")
+	}
+	return nil
 }
 
 // addEntry writes a line of the audit's own log.

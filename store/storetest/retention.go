@@ -157,6 +157,28 @@ var retentionTests = map[string]func(*harness){
 		h.do(&runs.CancelRun{RunID: "son"})
 		require.True(h, h.trim("p", 100).Session)
 	},
+	"retention/a session goes after its runs": func(h *harness) {
+		h.finish("s", "r")
+		h.clock.Advance(1)
+		before := h.clock.NowMs()
+		h.do(&runs.EndSession{SessionID: "s"})
+		trimmed, err := h.store.TrimSession(h.ctx, "s", before, 100)
+		require.NoError(h, err)
+		require.Equal(h, 1, trimmed.Runs)
+		require.False(h, trimmed.Session, "it ended later")
+		list := h.summary("s").Session
+		require.Greater(h, list.FirstKeptEventID, list.LastEventID)
+		h.clock.Advance(1)
+		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("s", 100))
+
+		h.finish("parent", "asked")
+		h.do(&runs.CreateSession{SessionID: "child", AgentID: "coder", ParentSessionID: "parent"})
+		h.finish("child", "asks")
+		h.clock.Advance(1)
+		require.False(h, h.trim("parent", 100).Session, "it has a child")
+		require.True(h, h.trim("child", 100).Session)
+		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("parent", 100))
+	},
 	"retention/revoked and expired rules go when nothing names them": func(h *harness) {
 		h.addRule("s", "used", anyInput)
 		h.addRule("s", "idle", anyInput)
