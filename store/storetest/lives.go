@@ -133,7 +133,7 @@ func oneRun(h *harness, here, there runs.Store) {
 var lifeTests = map[string]func(*harness){
 	"lives/a session that is used again is decided from its own rows": func(h *harness) { oneLife(h, h.store, h.store) },
 	"lives/a run that is used again in another session is found":      func(h *harness) { oneRun(h, h.store, h.store) },
-	"lives/a key of an earlier session or run is no damage": func(h *harness) {
+	"lives/a key outlives its session and its run": func(h *harness) {
 		// Its record is in the scope of the caller, so it outlives the session.
 		made := h.do(&runs.CreateRun{Key: "k", Input: api.JSON(`1`)}).Run.Run
 		h.do(&runs.CancelRun{RunID: made.RunID})
