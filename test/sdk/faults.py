@@ -6,6 +6,7 @@ import contextlib
 import decimal
 import json
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -478,6 +479,31 @@ async def a_close_ends_the_calls_of_other_threads():
         assert await asyncio.to_thread(client.get_run, "run-1") == RUN, "a later call starts another thread"
         await asyncio.to_thread(client.close)
         await asyncio.to_thread(client.close)
+
+
+@case
+async def a_client_that_was_used_before_a_fork_refuses_calls():
+    async with Service(**{"run-1": [RUN]}) as service:
+        with Holdpoint(service.url, retry=QUICK) as client:
+            await asyncio.to_thread(client.get_run, "run-1")
+            child = os.fork()
+            if child == 0:
+                refused = 0
+                try:
+                    client.get_run("run-1")
+                except RuntimeError as error:
+                    client.close()
+                    refused = "forked" in str(error)
+                finally:
+                    os._exit(0 if refused else 1)
+            try:
+                _, status = await asyncio.to_thread(os.waitpid, child, 0)
+            except BaseException:
+                os.kill(child, signal.SIGKILL)
+                raise
+            assert status == 0, status
+            assert await asyncio.to_thread(client.get_run, "run-1") == RUN
+            await asyncio.to_thread(client.close)
 
 
 @case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ class Portal:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._process: int | None = None
+        """The process that has the thread. A forked process inherits the loop without it, and a call would wait forever."""
         self._workers: dict[concurrent.futures.Future[Any], Callable[[], None]] = {}
         """The workers that run, and what stops each. close waits for them."""
         self._open: set[AsyncIterator[Any]] = set()
@@ -27,8 +30,12 @@ class Portal:
 
     def submit(self, work: Coroutine[Any, Any, Value], stop: Callable[[], None] | None = None) -> concurrent.futures.Future[Value]:
         """Starts work. A worker says how it is stopped."""
+        if self._is_forked():  # before the lock, which another thread may have held at the fork
+            work.close()
+            raise RuntimeError("the client was used before this process was forked; make one in each process")
         with self._lock:
             if self._loop is None:
+                self._process = os.getpid()
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="holdpoint", daemon=True)
                 self._thread.start()
@@ -37,6 +44,9 @@ class Portal:
                 self._workers = {running: how for running, how in self._workers.items() if not running.done()}
                 self._workers[future] = stop
             return future
+
+    def _is_forked(self) -> bool:
+        return self._process not in (None, os.getpid())
 
     def call(self, work: Coroutine[Any, Any, Value]) -> Value:
         """Makes a call and waits for it. When the wait is interrupted the call is cancelled."""
@@ -73,13 +83,15 @@ class Portal:
             raise RuntimeError("called by a handler, for which it would wait forever")
         if threading.current_thread() is self._thread:
             raise RuntimeError("called in the thread of the client itself, where it would wait forever")
+        if self._is_forked():
+            return  # the loop and its connections are the parent's
         while True:
             with self._lock:
                 running = {worker: stop for worker, stop in self._workers.items() if not worker.done()}
                 loop, thread = self._loop, self._thread
                 if not running:
                     unread = list(self._open)
-                    self._loop, self._thread = None, None
+                    self._loop, self._thread, self._process = None, None, None
                     self._open.clear()
                     break
             if loop:
