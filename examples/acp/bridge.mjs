@@ -16,8 +16,12 @@ export function permittedBy(command, args = [], { cwd = process.cwd(), env = pro
       agent.once("error", reject);
       agent.once("exit", (code) => reject(new Error(`the agent exited with ${code}`)));
     });
+    let giveUp;
+    const undecided = new Promise((_, reject) => {
+      giveUp = reject;
+    });
     try {
-      return await Promise.race([ended, turn(task, ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), cwd)]);
+      return await Promise.race([ended, undecided, turn(task, ndJsonStream(Writable.toWeb(agent.stdin), Readable.toWeb(agent.stdout)), cwd, giveUp)]);
     } finally {
       task.signal.removeEventListener("abort", stop);
       stop();
@@ -25,11 +29,14 @@ export function permittedBy(command, args = [], { cwd = process.cwd(), env = pro
   };
 }
 
-/** Has the agent work until its turn ends. */
-function turn(task, stream, cwd) {
+/** Has the agent work until its turn ends. giveUp gets the error of a wait that ended without a decision. */
+function turn(task, stream, cwd, giveUp) {
   let said = "";
   return client({ name: "holdpoint" })
-    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, params))
+    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, params).catch((failure) => {
+      giveUp(failure); // first: the agent may take the error for a refusal, and end its turn as if the work were done
+      throw failure;
+    }))
     .onNotification(methods.client.session.update, ({ params: { update } }) => {
       if (update.sessionUpdate === "agent_message_chunk" && update.content.type === "text") said += update.content.text;
     })
