@@ -376,7 +376,7 @@ export class Holdpoint extends Calls {
     });
   }
 
-  async #keyed<T>(path: string, body: unknown, options: KeyedOptions & { waitMs?: number }, needs?: string[]): Promise<Reply<T>> {
+  async #keyed<T>(path: string, body: unknown, options: KeyedOptions, needs?: string[]): Promise<Reply<T>> {
     return await this.#post<T>(path, body, { ...options, idempotencyKey: options.idempotencyKey ?? randomUUID() }, "always", needs);
   }
 

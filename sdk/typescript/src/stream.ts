@@ -19,7 +19,7 @@ export interface StreamOptions extends CallOptions {
 }
 
 /** After so long without a byte the connection counts as dead: the service sends something every 5 s. */
-export const streamSilenceMs = 20_000;
+const streamSilenceMs = 20_000;
 
 const maxFrameLength = 64 << 20;
 

@@ -382,10 +382,8 @@ class AsyncHoldpoint(Calls):
         and ends nothing."""
         return (await self.transport.call("POST", path, body=body, needs=needs)).value
 
-    async def _keyed(
-        self, path: str, body: Any, key: str | None, prefer: float | None = None, needs: Sequence[str] = (),
-    ) -> Reply:
-        return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), prefer=prefer, needs=needs)
+    async def _keyed(self, path: str, body: Any, key: str | None, needs: Sequence[str] = ()) -> Reply:
+        return await self.transport.call("POST", path, body=body, key=key or str(uuid.uuid4()), needs=needs)
 
 
 def _created(reply: Any) -> Sequence[str]:
