@@ -64,9 +64,8 @@ export function look(one, asked, painted) {
   const record = recordOf(one, width);
   if (record.seen || texts.has(textOf(one))) return;
   const { top, bottom } = box.getBoundingClientRect();
+  // In a tab that is not looked at nothing is pressed, and nothing at once when it is (guard.js).
   const shown = !document.querySelector("dialog[open]");
-  // Nobody reads in a tab that is not looked at, also if the end was in view when it was left.
-  if (document.hidden) { painted = false; record.endSince = Infinity; }
   let all = true, last = -Infinity;
   asked.querySelectorAll("[data-part]").forEach((part, i) => {
     const box = part.getBoundingClientRect();
@@ -88,7 +87,7 @@ export function look(one, asked, painted) {
 export function leave(one) {
   const record = records.get(one);
   if (!record || record.seen) return;
-  if (!document.hidden && clock() - record.endSince >= atEnd) { record.seen = record.inView = true; keepText(one); }
+  if (clock() - record.endSince >= atEnd) { record.seen = record.inView = true; keepText(one); }
   else Object.assign(record, { endSince: Infinity, inView: false });
 }
 
