@@ -70,8 +70,10 @@ func TestToolsWithAClientCertificate(t *testing.T) {
 		require.Equal(t, http.StatusOK, response.StatusCode, string(text))
 		var reply struct {
 			Result struct {
-				Content []struct{ Text string }
-			}
+				Content []struct {
+					Text string `json:"text"`
+				} `json:"content"`
+			} `json:"result"`
 		}
 		require.NoError(t, json.Unmarshal(text, &reply))
 		require.NotEmpty(t, reply.Result.Content, string(text))

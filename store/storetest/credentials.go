@@ -24,7 +24,7 @@ var credentialReplicaTests = map[string]func(*harness){
 	"replicas/a decision needs its token as another made it": func(h *harness) {
 		other := h.open()
 		h.wait("s", "r", approvals("a", "b"))
-		operator := h.operator("t")
+		operator := h.operator()
 		require.NoError(h, operator.allow(h, h.store, "r", "a"))
 		_, err := other.(auth.Tokens).RevokeToken(h.ctx, "t", true, h.clock.NowMs(), nil)
 		require.NoError(h, err)
@@ -38,8 +38,9 @@ var credentialReplicaTests = map[string]func(*harness){
 type operator struct{ identity *auth.Identity }
 
 // operator creates a token and returns its owner.
-func (h *harness) operator(tokenID string) operator {
+func (h *harness) operator() operator {
 	h.Helper()
+	const tokenID = "t"
 	token := &auth.Token{
 		TokenID: tokenID, Name: tokenID, Role: api.RoleOperator, Principal: "user:" + tokenID, SecretHash: auth.HashOf(tokenID),
 		CreatedAtMs: h.clock.NowMs(), CreatedBy: "user:ada", ExpiresAtMs: h.clock.NowMs() + 1000,
@@ -66,7 +67,7 @@ func tokenAsItIs(h *harness) {
 	kept := h.journal()
 	ids := []string{"a", "b", "c", "d", "e"}
 	h.wait("s", "r", approvals(ids...))
-	o := h.operator("t")
+	o := h.operator()
 	refused := func() {
 		h.Helper()
 		for _, id := range ids {
@@ -143,7 +144,7 @@ func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 	for caller := range callers {
 		h.wait(fmt.Sprint("s", caller), fmt.Sprint("r", caller), approvals(ids...))
 	}
-	o := h.operator("t")
+	o := h.operator()
 	var revoked atomic.Bool
 	var group sync.WaitGroup
 	begun, failures := make(chan struct{}, callers), make([]error, callers)
@@ -184,7 +185,7 @@ func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 // secret through all of them.
 func noSignInOutlivesARotation(h *harness, stores ...runs.Store) {
 	const browsers, each = 8, 40
-	h.operator("t")
+	h.operator()
 	nowMs := h.clock.NowMs()
 	cookie := func(browser, n int) string { return auth.HashOf(fmt.Sprint(browser, n)) }
 	var group sync.WaitGroup
