@@ -76,21 +76,39 @@ func (s *streamWriter) Write(text []byte) (int, error) {
 			return 0, err
 		}
 		s.partial = rest
+		if len(s.updated) >= maxUpdated {
+			if err := s.settle(); err != nil {
+				return 0, err
+			}
+		}
 	}
 }
 
-// FlushError is called by http.ResponseController. A run that cannot be read ends the stream before
-// anything about it is sent, and the reader resumes after its last id.
+// maxUpdated is how many runs are read before what is known of them is sent: their views are in memory until then, and
+// a reader that comes back begins behind them.
+const maxUpdated = 16
+
+// FlushError is called by http.ResponseController.
 func (s *streamWriter) FlushError() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
+	return http.NewResponseController(s.ResponseWriter).Flush()
+}
+
+// settle sends the views of the updated runs, and the frames behind them. A run that cannot be read now ends the stream
+// before anything about it is sent, and the reader resumes after its last id.
+func (s *streamWriter) settle() error {
 	views := make([]any, 0, len(s.updated))
 	for _, runID := range s.updated {
 		reply := askFor(s.next, s.request, "/v1/runs/"+url.PathEscape(runID), nil)
-		if reply.status == http.StatusNotFound {
-			continue // deleted meanwhile
+		switch reply.status {
+		case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			return fmt.Errorf("read run %s for a stream: status %d", runID, reply.status)
 		}
 		view, ok := decode(reply.body.Bytes())
 		if !reply.ok() || !ok {
-			return fmt.Errorf("read run %s for a stream: status %d", runID, reply.status)
+			continue // deleted meanwhile, or no attempt reads it: the stream would end there each time
 		}
 		show(view)
 		views = append(views, view)
@@ -104,12 +122,11 @@ func (s *streamWriter) FlushError() error {
 		text = append(text, event(id, "run_updated", map[string]any{"run": view})...)
 	}
 	s.updated, s.held = nil, nil
-	if len(text) > 0 {
-		if _, err := s.ResponseWriter.Write(text); err != nil {
-			return err
-		}
+	if len(text) == 0 {
+		return nil
 	}
-	return http.NewResponseController(s.ResponseWriter).Flush()
+	_, err := s.ResponseWriter.Write(text)
+	return err
 }
 
 // frame translates a frame of /v1; nil drops it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ import (
 // A run that cannot be read ends the stream, and the reader, which resumes after its last id, gets it then.
 func TestARunThatCannotBeReadEndsTheStream(t *testing.T) {
 	t.Parallel()
-	refusals := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInternalServerError}
+	refusals := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusUnauthorized}
 	var flushed error
 	v1 := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -58,4 +59,32 @@ func TestARunThatCannotBeReadEndsTheStream(t *testing.T) {
 		"event: run_updated\ndata: {\"run\":{\"path\":\"/v1/runs/a\"},\"type\":\"run_updated\"}\n\n"+
 		"id: 4294967304\nevent: run_updated\ndata: {\"run\":{\"path\":\"/v1/runs/b\"},\"type\":\"run_updated\"}\n\n", follow())
 	require.NoError(t, flushed)
+}
+
+// Many runs are read and sent a few at a time, so that a reader that comes back begins further on, and a run that no
+// attempt reads does not keep the others.
+func TestManyUpdatedRunsAreSentAFewAtATime(t *testing.T) {
+	t.Parallel()
+	reads, readBefore := 0, []int{}
+	v1 := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/sessions/s/stream":
+			for id := range 40 {
+				_, _ = fmt.Fprintf(w, "id: %d.0000001ff\nevent: started\ndata: {\"run_id\":\"run-%[1]d\",\"event\":{\"type\":\"started\"}}\n\n", id+1)
+				readBefore = append(readBefore, reads)
+			}
+			_ = http.NewResponseController(w).Flush()
+		case "/v1/runs/run-20":
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			reads++
+			_, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
+		}
+	})
+	reply := httptest.NewRecorder()
+	kheish.Face(nil).Over(v1).ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/sessions/s/stream", nil))
+	require.Equal(t, 39, strings.Count(reply.Body.String(), "event: run_updated"))
+	require.Equal(t, []int{0, 16}, []int{readBefore[14], readBefore[15]})
+	require.Contains(t, reply.Body.String(), "id: 4294967312\nevent: run_updated\ndata: {\"run\":{\"path\":\"/v1/runs/run-16\"}")
+	require.Contains(t, reply.Body.String(), "id: 4294967336\n")
 }

@@ -174,7 +174,10 @@ func (f *face) drainRun(ctx context.Context, call *approvalCall, open []*model.R
 // openOfRun returns the open approvals of a run in a session or below it, or of all runs there without one.
 func (f *face) openOfRun(ctx context.Context, sessionID, runID string) ([]*model.Request, error) {
 	var open []*model.Request
-	err := f.EachOpen(ctx, model.KindApproval, sessionID, runID, func(request *model.Request) { open = append(open, request) })
+	err := f.EachOpen(ctx, model.KindApproval, sessionID, runID, func(q *model.Request) {
+		// Without its body: there may be thousands.
+		open = append(open, &model.Request{SessionID: q.SessionID, RunID: q.RunID, RequestID: q.RequestID, Handle: q.Handle})
+	})
 	return open, err
 }
 

@@ -174,7 +174,7 @@ export class Transport {
     const headers: Record<string, string> = { ...this.#headers, ...more, Accept: accept };
     if (call.key !== undefined && fitsHeader(call.key)) headers["Idempotency-Key"] = call.key;
     if (call.body !== undefined) headers["Content-Type"] = "application/json";
-    if (call.preferMs !== undefined) headers["Prefer"] = `wait=${Math.ceil(Math.min(call.preferMs, maxWaitMs) / 1000)}`;
+    if (call.preferMs != null) headers["Prefer"] = `wait=${Math.ceil(Math.min(call.preferMs, maxWaitMs) / 1000)}`;
     return await this.#fetch(url.href, {
       method: call.method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store",
       body: call.body as string | undefined ?? null,

@@ -31,6 +31,9 @@ export class ExactNumber extends Number {
   }
 }
 
+// longInteger finds an integer that may be beyond 2^53, and now and then a part of a text that looks like one.
+const longInteger = /(?:^|[\s[:,])-?\d{16,}(?:[\s,\]}]|$)/;
+
 /**
  * Decodes JSON without rounding. An integer beyond 2^53 is a bigint, and a fraction with more digits
  * than a number holds is an `ExactNumber`. Objects and arrays remember their text, and `encodeJSON`
@@ -40,7 +43,7 @@ export class ExactNumber extends Number {
 export function decodeJSON(text: string): unknown {
   const plain: unknown = JSON.parse(text);
   // An integer beyond 2^53 may be written as it was, such as 9007199254740994.
-  return JSON.stringify(plain) === text.trim() && !/\d{16}/.test(text) ? plain : new Reader(text).value().value;
+  return JSON.stringify(plain) === text.trim() && !longInteger.test(text) ? plain : new Reader(text).value().value;
 }
 
 /**

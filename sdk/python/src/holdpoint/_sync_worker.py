@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +32,14 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
             if signal.getsignal(number) is handle:
                 signal.signal(number, before)
 
-    def handle(_number: int, _frame: FrameType | None) -> None:
+    process = os.getpid()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
         restore()
-        stop()
+        if os.getpid() == process:
+            stop()
+        elif number == signal.SIGTERM:
+            signal.raise_signal(number)  # of a forked child, which has no worker to stop; at Ctrl-C its parent stops
 
     if threading.current_thread() is threading.main_thread():
         for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):

@@ -167,7 +167,11 @@ class AsyncWorker:
         if task.stopped:
             handling.cancel()
         try:
-            await asyncio.wait([handling])
+            while not handling.done():
+                try:
+                    await asyncio.wait([handling])
+                except asyncio.CancelledError:  # the event loop ends: the run is released first
+                    task.stop(WorkerStopped())
             await self._finish(task, handling)
         except Exception as failure:  # noqa: BLE001 - of the call that ends the run
             self._on_error(of_run(task.run_id, "was not finished", failure))
