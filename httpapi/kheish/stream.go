@@ -31,7 +31,7 @@ func shapeStream(scope string) shaper {
 	}
 }
 
-// streamWriter rewrites the frames of /v1. All events about a run between two flushes become one
+// streamWriter rewrites the frames of /v1. All events about a run until its view is sent become one
 // run_updated with the run's current state.
 type streamWriter struct {
 	http.ResponseWriter
@@ -41,7 +41,7 @@ type streamWriter struct {
 
 	status  int
 	partial []byte
-	// updated are the runs that events since the last flush were about, in order. held are the frames
+	// updated are the runs that events were about whose views were not sent yet, in order. held are the frames
 	// behind the first of these events, without ids: a reader resumes after the last id, so it gets none
 	// of a later event before the views of these runs. newest is the id of the newest event.
 	updated []string

@@ -148,7 +148,7 @@ func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall,
 const maxDrains = 20
 
 // drainRun allows open approvals of one run, except those that another caller decides meanwhile, and
-// returns how many. It allows none when the caller named the chosen one and that is no longer open.
+// returns how many. It allows none if the caller named the chosen one and that was settled meanwhile.
 func (f *face) drainRun(ctx context.Context, call *approvalCall, open []*model.Request, chosen *model.Request, actor runs.Actor) (int, error) {
 	named := call.approvalID != "" && holds(open, chosen)
 	var err error
