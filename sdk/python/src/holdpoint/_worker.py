@@ -121,7 +121,7 @@ class AsyncWorker:
                     task.drain()
                 if handlers:
                     await asyncio.wait(list(handlers), timeout=max(0.0, self._drain_seconds))
-            finally:  # also when the drain is cancelled: otherwise handlers would go on and renew their leases
+            finally:  # even if the drain is cancelled: otherwise handlers would go on and renew their leases
                 for task in list(handlers.values()):
                     task.stop(WorkerStopped())
                 if handlers:
