@@ -507,6 +507,48 @@ async def a_client_that_was_used_before_a_fork_refuses_calls():
 
 
 @case
+async def a_forked_child_stops_its_parents_worker_at_no_signal():
+    from holdpoint._sync_worker import _stopped_by_signals
+
+    stops = []
+    with _stopped_by_signals(lambda: stops.append(1)):
+        child = os.fork()
+        if child == 0:
+            signal.raise_signal(signal.SIGINT)
+            if stops:
+                os._exit(1)
+            os._exit(7)
+        _, status = await asyncio.to_thread(os.waitpid, child, 0)
+        assert os.waitstatus_to_exitcode(status) == 7, status
+        child = os.fork()
+        if child == 0:
+            signal.raise_signal(signal.SIGTERM)
+            os._exit(1)
+        _, status = await asyncio.to_thread(os.waitpid, child, 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM, status
+        assert not stops
+        signal.raise_signal(signal.SIGTERM)
+        assert stops == [1]
+
+
+@case
+async def a_run_is_released_when_its_event_loop_ends():
+    started = asyncio.Event()
+
+    async def handler(_task):
+        started.set()
+        await asyncio.Event().wait()
+
+    async with Service() as service, Work(service, handler):
+        await started.wait()
+        # asyncio.run cancels every task at a second Ctrl-C. The service of this test lives in the same loop.
+        for task in asyncio.all_tasks():
+            if task.get_coro().__qualname__ == "AsyncWorker._handle":
+                task.cancel()
+        await service.event("release").wait()
+
+
+@case
 async def a_stream_of_a_closed_client_ends_with_an_error():
     snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
     async with Service(stream=[snapshot, None]) as service:
