@@ -131,6 +131,18 @@ func (f *flows) recorded(t *testing.T) {
 	p.until("what was allowed", func() bool { return strings.Contains(opened(p), "What was allowed") })
 	require.Contains(t, opened(p), `+   "command": "rm -rf build/tmp"`)
 	require.Contains(t, opened(p), `-   "command": "rm -rf build"`)
+
+	// A large one is compared when somebody asks for it.
+	large := f.ask(t, one(approval("large", `{"content":"`+strings.Repeat("asked ", 2_000)+`"}`)))
+	allowed = rig.Allow("a-large")
+	allowed.UpdatedInput = api.JSON(`{"content":"` + strings.Repeat("given ", 2_000) + `"}`)
+	_, err = f.client.ResolveRunApprovals(t.Context(), large.RunID, rig.Decide(allowed))
+	require.NoError(t, err)
+	p.load("/history?prompt=" + large.PendingApprovals[0].Handle)
+	p.until("what was allowed", func() bool { return strings.Contains(opened(p), "What was allowed") })
+	require.NotContains(t, opened(p), "given given")
+	p.eval(`([...document.querySelectorAll('[aria-label="Allowed with changes"] button')].find(one => one.innerText === "Show all").click(), "")`)
+	p.until("all of it", func() bool { return strings.Contains(opened(p), "given given") })
 }
 
 // session shows the page of a session: its input, and its log as a conversation.
