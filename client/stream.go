@@ -33,7 +33,8 @@ type StreamEvent struct {
 	// Gap says why the next item does not continue from the previous one: "ahead" if the
 	// log has no event with the id in after, "reset" if events after it were deleted; in
 	// the inbox "missed" if the service may have missed events, "slow" if the caller is too
-	// slow. A snapshot follows.
+	// slow, "lost" if the connection was lost. A snapshot follows, in the inbox after however
+	// long the service is away.
 	Gap string
 }
 
@@ -172,8 +173,9 @@ type streamReader struct {
 	after string
 	yield func(StreamEvent, error) bool
 	pause *pauses
-	// opened reports that a frame was read at least once.
-	opened bool
+	// opened reports that a frame was read at least once, and live that the caller has a
+	// snapshot and has not been told of a gap since.
+	opened, live bool
 	// done reports that the stream is complete, or that the caller has stopped.
 	done bool
 }
@@ -200,6 +202,12 @@ func (s *streamReader) run(ctx context.Context) error {
 		case !transient(err), !s.opened && attempt >= s.client.retry.MaxAttempts:
 			return err
 		case s.opened:
+			if s.live && !s.numbered {
+				s.live = false
+				if s.done = !s.yield(StreamEvent{Gap: "lost"}, nil); s.done {
+					return nil
+				}
+			}
 			err = s.pause.sleepAnyway(ctx, err)
 		default:
 			err = s.pause.sleep(ctx, err)
@@ -303,7 +311,7 @@ func (s *streamReader) gap(frame streamFrame) error {
 	if err := json.Unmarshal(frame.data, &gap); err != nil || frame.name != "stream_gap" || gap.Reason == "" {
 		return fmt.Errorf("%w: %q is not a stream_gap", errFrame, frame.name)
 	}
-	s.after = ""
+	s.after, s.live = "", false
 	s.done = !s.yield(StreamEvent{Gap: gap.Reason}, nil)
 	return nil
 }
@@ -317,7 +325,7 @@ func (s *streamReader) snapshot(frame streamFrame) error {
 	if err != nil {
 		return fmt.Errorf("%w: decode the snapshot: %w", errFrame, err)
 	}
-	s.after = frame.id
+	s.after, s.live = frame.id, true
 	s.done = !s.yield(event, nil) || final
 	return nil
 }

@@ -243,13 +243,13 @@ func TestStreamOfTheInbox(t *testing.T) {
 		gap   = "event: stream_gap\ndata: {\"reason\":\"missed\"}\n\n"
 	)
 	raised := strings.TrimPrefix(event(3, "waiting_for_approval"), "id: 3\n")
-	service := &scripted{replies: []string{"503", empty + raised + raised + gap + full + raised + "CUT", full, empty + raised}}
-	list, err := readItems(service.connect(t).StreamInbox(t.Context()), 9)
+	service := &scripted{replies: []string{"503", empty + raised + raised + gap + full + raised + "CUT", "503", full, empty + raised}}
+	list, err := readItems(service.connect(t).StreamInbox(t.Context()), 11)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"inbox 0 false", "s:3", "s:3", "gap missed", "inbox 1 true", "s:3", "inbox 1 true", "inbox 0 false", "s:3",
-	}, list, "an event may come twice, and each connection begins with a snapshot")
-	require.Equal(t, []string{"", "", "", ""}, service.asked)
+		"inbox 0 false", "s:3", "s:3", "gap missed", "inbox 1 true", "s:3", "gap lost", "inbox 1 true", "gap lost", "inbox 0 false", "s:3",
+	}, list, "an event may come twice, each connection begins with a snapshot, and a lost one is said once")
+	require.Equal(t, []string{"", "", "", "", ""}, service.asked)
 
 	for name, reply := range map[string]string{
 		"no snapshot": raised, "a snapshot with an id": "id: 1\n" + full, "an event with an id": empty + event(3, "x"),

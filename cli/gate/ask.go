@@ -240,6 +240,8 @@ func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, er
 		}
 		a.terminal.Say("this key was already used for run %s; this is its result. To ask again, use another --key", view.RunID)
 		return report, nil
+	case view.Status == api.StatusCompleted && len(view.Output) == 0:
+		return report, fmt.Errorf("run %s has no answer: someone else completed it, or its answer was redacted", view.RunID)
 	case view.Status == api.StatusCompleted:
 		return report, fmt.Errorf("run %s was completed by someone else, without an answer", view.RunID)
 	case view.Status == api.StatusFailed:

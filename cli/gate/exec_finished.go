@@ -37,6 +37,8 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 		return console.ExitWith(console.ExitDenied)
 	case view.Status == api.StatusFailed:
 		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
+	case len(view.Output) == 0:
+		return fmt.Errorf("run %s has no report: someone else completed it, or its report was redacted; the command was not run by this call", view.RunID)
 	default:
 		return fmt.Errorf("run %s was completed by someone else; the command was not run by this call", view.RunID)
 	}
@@ -84,6 +86,9 @@ func (r *execReport) fits(settled api.SettledApproval) error {
 	return nil
 }
 
+// errRedacted says that the log does not have what was asked and decided any more.
+var errRedacted = errors.New("the request or its decision was redacted, so this call cannot check whether the command has run; it is not run again. To ask again, use another --key")
+
 // decided returns all decisions of the run from its log, where only decisions are recorded
 // as such.
 func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
@@ -97,6 +102,7 @@ func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
 			Type        api.EventType    `json:"type"`
 			Requests    api.JSON         `json:"requests"`
 			Resolutions []api.Resolution `json:"resolutions"`
+			Redacted    bool             `json:"redacted"`
 		}
 		if err := json.Unmarshal(entry.Event, &event); err != nil {
 			continue // an event of a worker may have such members in another form
@@ -104,6 +110,9 @@ func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
 		//exhaustive:ignore
 		switch event.Type {
 		case api.EventWaitingForApproval:
+			if event.Redacted {
+				return nil, errRedacted
+			}
 			var requests []api.ApprovalRequest
 			if err := json.Unmarshal(event.Requests, &requests); err != nil {
 				return nil, fmt.Errorf("read event %s of run %s: %w", entry.ID, e.params.RunID, err)
@@ -112,6 +121,9 @@ func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
 				raised[requests[i].ID] = requests[i]
 			}
 		case api.EventApprovalResolved:
+			if event.Redacted {
+				return nil, errRedacted
+			}
 			for _, resolution := range event.Resolutions {
 				resume.Approvals = append(resume.Approvals, api.SettledApproval{Request: raised[resolution.RequestID], Resolution: resolution})
 			}

@@ -308,7 +308,9 @@ func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
 		case string(api.EventUserQuestionResolved):
 			last = event.Resolution
 		case string(api.EventApprovalResolved):
-			last = event.Resolutions[len(event.Resolutions)-1]
+			if n := len(event.Resolutions); n > 0 { // none in a redacted event
+				last = event.Resolutions[n-1]
+			}
 		}
 	}
 	return last, nil

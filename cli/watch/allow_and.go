@@ -17,9 +17,10 @@ type sheet struct {
 	one              *item
 	choices          []ruleChoice
 	chosen, lifetime int
-	// forMs is the lifetime that the choices' texts say. loading says that the texts are not those of
+	// forMs is the lifetime that the choices' texts say, from the time at. loading says that the texts are not those of
 	// the chosen lifetime, and problem why there are none: the service may limit the lifetime.
 	forMs   int64
+	at      time.Time
 	loading bool
 	problem string
 	// others are the requests on which the service tried the rules. alone says that the rule allows none of them.
@@ -41,6 +42,7 @@ type explained struct {
 	sheet    *sheet
 	lifetime int
 	forMs    int64
+	at       time.Time
 	choices  []ruleChoice
 	others   []item
 	err      error
@@ -76,7 +78,8 @@ func (s *screen) openSheet() tea.Cmd {
 func (s *screen) explain() tea.Cmd {
 	open := s.sheet
 	open.loading, open.problem = true, ""
-	one, asked := open.one, explained{sheet: open, lifetime: open.lifetime, forMs: lifetimes[open.lifetime].ms(s.now()), others: s.others(open.one)}
+	one, now := open.one, s.now()
+	asked := explained{sheet: open, lifetime: open.lifetime, forMs: lifetimes[open.lifetime].ms(now), at: now, others: s.others(open.one)}
 	handles := make([]string, len(asked.others))
 	for i := range asked.others {
 		handles[i] = asked.others[i].handle()
@@ -105,7 +108,7 @@ func (s *screen) takeChoices(answer explained) {
 	case len(answer.choices) == 0:
 		s.sheet, s.note = nil, "no rule can be written about this call"
 	default:
-		open.choices, open.others, open.forMs, open.loading = answer.choices, answer.others, answer.forMs, false
+		open.choices, open.others, open.forMs, open.at, open.loading = answer.choices, answer.others, answer.forMs, answer.at, false
 		open.chosen = min(open.chosen, len(open.choices)-1)
 	}
 }
@@ -175,8 +178,12 @@ func (s *screen) allowAnd() tea.Cmd {
 		others = nil
 	}
 	s.sheet = nil
+	forMs := open.forMs
+	if forMs > 0 { // the rule ends when the text says, however long the sheet was open
+		forMs = max(forMs-s.now().Sub(open.at).Milliseconds(), 1)
+	}
 	own := s.sendDecision(open.one, "allowed with a rule", api.ApprovalResolution{
-		Behavior: api.BehaviorAllow, Remember: choice.scope, RememberAs: choice.as, RememberForMs: &open.forMs,
+		Behavior: api.BehaviorAllow, Remember: choice.scope, RememberAs: choice.as, RememberForMs: &forMs,
 	})
 	if len(others) == 0 {
 		return own

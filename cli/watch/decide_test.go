@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/go-json-experiment/json"
@@ -213,6 +214,22 @@ func TestAllowAndARuleOfAShorterLifetime(t *testing.T) {
 	does(t, s, s.press("enter"))
 	require.Len(t, service.decided, 1)
 	require.Equal(t, int64(3_600_000), *service.decided[0].RememberForMs)
+}
+
+// The rule ends when its text said, however long the person has looked at it.
+func TestARuleEndsWhenItsTextSaid(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"npm test"}`))
+	service := serve(t, s)
+	now := time.Date(2026, 3, 2, 23, 58, 0, 0, time.UTC)
+	s.now = func() time.Time { return now }
+	s.press("j")
+	does(t, s, s.press("r"))
+	does(t, s, s.press("left"))
+	require.Contains(t, s.text(), "[today]")
+	now = now.Add(90 * time.Second)
+	does(t, s, s.press("enter"))
+	require.Equal(t, int64(30_000), *service.decided[0].RememberForMs)
 }
 
 // An edited input goes to the request that was edited, whatever is selected then.

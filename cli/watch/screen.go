@@ -56,6 +56,7 @@ type screen struct {
 	filter             string
 	note               string
 	live               bool
+	rest               rest
 	notes              noted
 	notesDue           time.Time
 
@@ -85,7 +86,7 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		s.width, s.height, s.read, s.seen = message.Width, message.Height, nil, nil
 	case ticked:
-		return s, tea.Batch(tick(), s.readNotes())
+		return s, tea.Batch(tick(), s.readNotes(), s.readRest())
 	case noted:
 		s.notes = message
 	case streamEnded:
@@ -95,6 +96,9 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		return s, tea.Quit
 	case client.StreamEvent:
 		s.take(&message)
+		return s, s.readRest()
+	case restRead:
+		s.takeRest(message)
 	case decided:
 		s.note = console.Printable(message.what, false)
 		switch {
@@ -136,14 +140,17 @@ func (s *screen) take(event *client.StreamEvent) {
 	switch {
 	case event.Inbox != nil:
 		s.items, s.live = itemsOf(event.Inbox), true
+		s.rest = rest{cut: event.Inbox.More, below: len(s.items), snapshots: s.rest.snapshots + 1}
 	case event.Event != nil:
 		s.items, settled = apply(s.items, event.Event)
+		if s.rest.reading {
+			s.rest.since = append(s.rest.since, event.Event)
+		}
 	default:
 		s.live = false // a snapshot follows
 	}
 	s.forget()
-	if chosen == nil || s.place() >= 0 {
-		s.at = max(s.place(), 0)
+	if s.moved() || chosen == nil {
 		return
 	}
 	if chosen.handle() == s.mine && s.taken {
@@ -156,6 +163,15 @@ func (s *screen) take(event *client.StreamEvent) {
 			s.note = console.Printable(prompt.Decided(resolution.Outcome, resolution.ResolvedBy, resolution.Via, "")+": "+chosen.about(), false)
 		}
 	}
+}
+
+// moved finds the place of the selected request in a list that has changed, if it is still in it.
+func (s *screen) moved() bool {
+	at := s.place()
+	if at >= 0 {
+		s.at = at
+	}
+	return at >= 0
 }
 
 // leave selects nothing. The place is kept for the next key that moves.

@@ -295,3 +295,33 @@ func TestRowsSayWhoWhereAndHowLong(t *testing.T) {
 	require.Equal(t, []string{"bash:", "urgent", "coder", "Nightly", "4m", "3s"}, strings.Fields(lines[3]))
 	require.Equal(t, []string{"bash:", "calm", "coder", "shop", "3s"}, strings.Fields(lines[4]))
 }
+
+// The list stays where it is when somebody else decides the selected request, also after the next event.
+func TestThePlaceIsKept(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{}`), asked("a2", `{}`), asked("a3", `{}`), asked("a4", `{}`))
+	for range 3 {
+		s.press("j")
+	}
+	require.Equal(t, "h-a3", s.chosen)
+	settle := func(id string) {
+		s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r", Event: api.JSON(
+			`{"type":"approval_resolved","resolutions":[{"request_id":"` + id + `","outcome":"denied","resolved_by":"ada","via":"api:inbox"}]}`)}})
+	}
+	settle("a3")
+	require.Empty(t, s.chosen)
+	settle("gone")
+	s.press("j")
+	require.Equal(t, "h-a4", s.chosen)
+}
+
+// A lost connection is shown until there is a list again.
+func TestALostConnectionIsShown(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{}`))
+	require.NotContains(t, s.text(), "connecting…")
+	s.take(&client.StreamEvent{Gap: "lost"})
+	require.Contains(t, s.text(), "connecting…")
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{}})
+	require.NotContains(t, s.text(), "connecting…")
+}

@@ -61,6 +61,9 @@ func (s *screen) text() string {
 func (s *screen) count() string {
 	list := s.shown()
 	text := console.Count(len(list), "request")
+	if s.rest.cut {
+		text += " and more"
+	}
 	if at := s.place(); at >= 0 {
 		text = fmt.Sprintf("%d of %s", at+1, text)
 	}
@@ -91,6 +94,8 @@ func (s *screen) row(what, agent, where, left, age string) string {
 func (s *screen) rows(room int) []string {
 	list := s.shown()
 	switch {
+	case len(s.items) == 0 && s.rest.cut:
+		return []string{"Loading…"}
 	case len(s.items) == 0:
 		return []string{"Nothing waits for you."}
 	case len(list) == 0:

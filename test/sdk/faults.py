@@ -690,6 +690,14 @@ async def a_wait_outlasts_a_long_retry_after():
 
 
 @case
+async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
+    snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n'
+    async with Service(stream=[(503, {}), snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        items = client.stream_inbox()
+        assert [(item.type, item.reason) for item in [await anext(items) for _ in range(3)]] == [("snapshot", ""), ("gap", "lost"), ("snapshot", "")]
+
+
+@case
 async def a_long_integer_is_read():
     digits = "7" * 5000
     value = holdpoint.decode_json(f'{{"n":{digits},"m":[-{digits}]}}')

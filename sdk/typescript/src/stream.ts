@@ -6,7 +6,8 @@ import type { RunEventEntry } from "./types.js";
 /**
  * One item of a stream. `id` is the position: pass it to a later call as `after`. A `gap` says
  * why the next item, a snapshot, does not continue the one before: `ahead` or `reset` when the
- * log does not have the events after the id; in the inbox `missed` and `slow`.
+ * log does not have the events after the id; in the inbox `missed`, `slow`, and `lost` when the
+ * connection is.
  */
 export type StreamItem<Snapshot> =
   | { type: "snapshot"; id?: string; snapshot: Snapshot }
@@ -47,6 +48,7 @@ export async function* stream<Snapshot>(
   const call: Call = { method: "GET", path: kind.path, repeat: "always", signal: options.signal };
   const pauses = transport.pauses();
   let opened = false;
+  let live = false;
   for (let attempt = 1; ; attempt++) {
     let failure: unknown;
     const connection = new Attempt(options.signal, streamSilenceMs);
@@ -64,6 +66,7 @@ export async function* stream<Snapshot>(
           after = "";
           resumed = false;
           first = true;
+          live = false;
           yield { type: "gap", reason };
         } else if (!kind.numbered && frame.name === "keepalive") {
           continue; // it carries the service's clock and is not an event
@@ -72,6 +75,7 @@ export async function* stream<Snapshot>(
         } else if (first && !resumed) {
           if (frame.name !== "snapshot") throw new FrameError(`${JSON.stringify(frame.name)} instead of a snapshot`);
           first = false;
+          live = true;
           after = frame.id;
           const snapshot = decodeJSON(frame.data) as Snapshot;
           yield { type: "snapshot", snapshot, ...position(frame.id) };
@@ -94,6 +98,10 @@ export async function* stream<Snapshot>(
       connection.cut();
     }
     if (options.signal?.aborted || !isTransient(failure) || (!opened && attempt >= transport.retry.maxAttempts)) throw failure;
+    if (live && !kind.numbered) {
+      live = false;
+      yield { type: "gap", reason: "lost" };
+    }
     await (opened ? pauses.afterAnyway(failure, options.signal) : pauses.after(failure, options.signal));
   }
 }

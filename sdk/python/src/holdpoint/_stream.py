@@ -31,7 +31,7 @@ class StreamItem(Generic[Snapshot]):
     snapshot: Snapshot | None = None
     event: RunEventEntry | None = None
     reason: str = ""
-    """Of a gap: "ahead" or "reset" when the log does not have the events after the id; in the inbox "missed" and "slow"."""
+    """Of a gap: "ahead" or "reset" when the log does not have the events after the id; in the inbox "missed", "slow", and "lost" when the connection is."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
     if after and not _is_sequence(after):
         raise invalid(f"{after!r} is not an event id")
     pauses = transport.pauses()
-    opened = False
+    opened = live = False
     attempt = 1
     while True:
         try:
@@ -92,7 +92,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
                         reason = frame.document().get("reason")
                         if frame.name != "stream_gap" or not reason:
                             raise FrameError(f"{frame.name!r} is not a stream_gap")
-                        after, resumed, first = "", False, True
+                        after, resumed, first, live = "", False, True, False
                         yield StreamItem("gap", reason=reason)
                     elif not kind.numbered and frame.name == "keepalive":
                         pass  # it carries the service's clock and is not an event
@@ -101,7 +101,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
                     elif first and not resumed:
                         if frame.name != "snapshot":
                             raise FrameError(f"{frame.name!r} instead of a snapshot")
-                        first, after = False, frame.id
+                        first, after, live = False, frame.id, True
                         snapshot = frame.document()
                         yield StreamItem("snapshot", frame.id, snapshot=snapshot)
                         if kind.ends_with(snapshot):
@@ -122,6 +122,9 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
             failure = UnavailableError(f"GET {kind.path}: silence") if isinstance(thrown, TimeoutError) else thrown
             if not is_transient(failure) or (not opened and attempt >= transport.retry.max_attempts):
                 raise failure from thrown
+        if live and not kind.numbered:
+            live = False
+            yield StreamItem("gap", reason="lost")
         await (pauses.after_anyway(failure) if opened else pauses.after(failure))
         attempt += 1
 
