@@ -27,6 +27,11 @@ func (s *Service) standsForOthers(ctx context.Context, effect *model.Effect, not
 	if effect.Attempts <= 1 && effect.LastError == "" && notice.Turn == 0 {
 		return false, nil
 	}
+	return s.floodBegun(ctx, notice)
+}
+
+// floodBegun reports whether the message of a notice counts a flood, and was not sent yet.
+func (s *Service) floodBegun(ctx context.Context, notice *model.PersonNotice) (bool, error) {
 	row := floodOf(notice)
 	all, err := s.options.Store.SentMessages(ctx, row.RequestHandle, row.Channel)
 	return slices.ContainsFunc(all, func(one SentMessage) bool { return one.Principal == row.Principal }), err

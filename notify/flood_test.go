@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,10 +59,12 @@ func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
 			require.True(t, is)
 			reader, is := s.Store.(notify.Reader)
 			require.True(t, is)
-			_, err := stored.AddSubscription(t.Context(), &notify.Address{
-				AddressID: "address_ada", Principal: "user:ada", Channel: "pager", Address: "ada", VerifiedAtMs: 1, CreatedAtMs: 1,
-			}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))
-			require.NoError(t, err)
+			for n, id := range []string{"address_ada", "address_second"} {
+				_, err := stored.AddSubscription(t.Context(), &notify.Address{
+					AddressID: id, Principal: "user:ada", Channel: "pager", Address: id, VerifiedAtMs: 1, CreatedAtMs: int64(n) + 1,
+				}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))
+				require.NoError(t, err)
+			}
 			channel, nowMs := &pager{}, int64(1_750_000_000_000)
 			send := notify.New(notify.Options{
 				Store: stored, Reader: reader, Channels: map[string]notify.Channel{"pager": channel}, NewID: runs.NewID,
@@ -72,18 +75,21 @@ func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
 			runID := raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g")
 			record, err := s.Store.Run(t.Context(), runID)
 			require.NoError(t, err)
+			message := func(id string, attempts int64) *model.Effect {
+				i := slices.IndexFunc(record.Requests, func(request model.Request) bool { return request.RequestID == id })
+				handle := record.Requests[i].Handle
+				payload, err := json.Marshal(model.PersonNotice{RequestHandle: handle, RequestID: id, Principal: "user:ada", Channel: "pager"})
+				require.NoError(t, err)
+				return &model.Effect{EffectID: model.NoticeEffectID("pager", handle, "user:ada", 0), Kind: api.EffectNotify, Payload: payload, Attempts: attempts}
+			}
 			attempt := func(id string, attempts int64) error {
-				for i := range record.Requests {
-					if request := &record.Requests[i]; request.RequestID == id {
-						payload, err := json.Marshal(model.PersonNotice{RequestHandle: request.Handle, RequestID: id, Principal: "user:ada", Channel: "pager"})
-						require.NoError(t, err)
-						_, err = send.Send(t.Context(), &model.Effect{
-							EffectID: model.NoticeEffectID("pager", request.Handle, "user:ada", 0), Kind: api.EffectNotify, Payload: payload, Attempts: attempts,
-						})
-						return err
-					}
-				}
-				return errors.New("there is no such request")
+				_, err := send.Send(t.Context(), message(id, attempts))
+				return err
+			}
+			countsOthers := func(id string) bool {
+				next, err := send.Next(t.Context(), message(id, 1), errors.New("refused"), true)
+				require.NoError(t, err)
+				return next.ForOthers
 			}
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
 				require.NoError(t, attempt(id, 1))
@@ -91,6 +97,8 @@ func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
 			channel.subjects, channel.fails = nil, errors.New("later")
 			require.ErrorIs(t, attempt("f", 1), channel.fails)
 			require.ErrorIs(t, attempt("g", 1), runs.ErrNotSent)
+			require.True(t, countsOthers("f"), "the next address gets it even if its request is settled")
+			require.False(t, countsOthers("e"))
 			if len(test.settled) > 0 {
 				s.resolve(t, s.client, runID, api.BehaviorDeny, test.settled...)
 			}

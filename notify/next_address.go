@@ -86,6 +86,10 @@ func (s *Service) Next(ctx context.Context, effect *model.Effect, failure error,
 	if !final && !early {
 		return nil, nil
 	}
+	forOthers, err := s.floodBegun(ctx, notice)
+	if err != nil {
+		return nil, err
+	}
 	addresses, err := s.options.Store.Addresses(ctx, []string{notice.Principal})
 	if err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func (s *Service) Next(ctx context.Context, effect *model.Effect, failure error,
 		switch place := placeOf(a); {
 		case slices.Contains(tried, place):
 		case !slices.Contains(later, place):
-			return &runs.NextAddress{To: s.recipient(a), Tried: tried, Later: later}, nil
+			return &runs.NextAddress{To: s.recipient(a), Tried: tried, Later: later, ForOthers: forOthers}, nil
 		case again == nil:
 			again = a
 		}
@@ -110,5 +114,5 @@ func (s *Service) Next(ctx context.Context, effect *model.Effect, failure error,
 		return nil, nil
 	}
 	later = slices.DeleteFunc(later, func(place string) bool { return place == placeOf(again) })
-	return &runs.NextAddress{To: s.recipient(again), Tried: tried, Later: later}, nil
+	return &runs.NextAddress{To: s.recipient(again), Tried: tried, Later: later, ForOthers: forOthers}, nil
 }

@@ -54,6 +54,9 @@ type NextAddress struct {
 	To Recipient
 	// Tried and Later become the members of the message's PersonNotice.
 	Tried, Later []string
+	// ForOthers says that the message counts other requests, which have none of their own. It is sent even if its own
+	// request is settled.
+	ForOthers bool
 }
 
 // notify enqueues a message to each recipient, and writes the event that lists them.
@@ -74,12 +77,16 @@ func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64,
 	w.saveRun(run)
 }
 
-// enqueueNotice enqueues a message to a person.
+// enqueueNotice enqueues a message to a person about a request.
 func (w *workingCopy) enqueueNotice(request *model.Request, to Recipient, notice model.PersonNotice) {
 	notice.RequestHandle, notice.RequestID, notice.Principal, notice.Channel = request.Handle, request.RequestID, to.Principal, to.Channel
+	w.enqueueMessage(request.SessionID, request.RunID, &notice)
+}
+
+func (w *workingCopy) enqueueMessage(sessionID, runID string, notice *model.PersonNotice) {
 	w.enqueueEffect(&model.Effect{
-		SessionID: request.SessionID, EffectID: model.NextNoticeEffectID(to.Channel, request.Handle, to.Principal, notice.Step, notice.Turn),
-		RunID: request.RunID, Kind: api.EffectNotify, TargetSessionID: request.SessionID, WebhookID: model.NoticeWebhookID(to.Channel),
+		SessionID: sessionID, EffectID: model.NextNoticeEffectID(notice.Channel, notice.RequestHandle, notice.Principal, notice.Step, notice.Turn),
+		RunID: runID, Kind: api.EffectNotify, TargetSessionID: sessionID, WebhookID: model.NoticeWebhookID(notice.Channel),
 		Payload: document.Encode(notice),
 	})
 }
@@ -100,23 +107,29 @@ func (w *workingCopy) withdrawNotices(request *model.Request) {
 }
 
 // passOn has a message that was given up sent to the person's next address. It ends the effect, and returns false
-// if the request needs no message any more.
+// if nobody needs the message any more.
 func (w *workingCopy) passOn(effect *model.Effect, next *NextAddress, failure string) bool {
 	run := w.run(effect.RunID)
 	notice, err := model.NoticeOf(effect)
-	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
+	if err != nil || notice.Withdraws || run == nil {
 		return false
 	}
+	finished := model.Terminal(run.Status)
 	request := w.request(run.RunID, notice.RequestID)
-	if request == nil || !request.Open() || request.Handle != notice.RequestHandle {
+	open := !finished && request != nil && request.Open() && request.Handle == notice.RequestHandle
+	if !open && !next.ForOthers {
 		return false
 	}
-	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel, next.To.Channel})
+	if !finished { // a finished run gets no more events
+		w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel, next.To.Channel})
+		w.saveRun(run)
+	}
 	passed := *notice
+	passed.Principal, passed.Channel = next.To.Principal, next.To.Channel
 	passed.Turn, passed.Tried, passed.Later = notice.Turn+1, next.Tried, next.Later
 	passed.InPlaceOf, passed.Failure = effect.EffectID, StorableText(failure)
-	w.enqueueNotice(request, next.To, passed)
-	if next.To.Withdraws {
+	w.enqueueMessage(effect.SessionID, effect.RunID, &passed)
+	if open && next.To.Withdraws {
 		var state model.EscalationState
 		if request.EscalationState != nil {
 			state = request.Progress()
@@ -125,7 +138,6 @@ func (w *workingCopy) passOn(effect *model.Effect, next *NextAddress, failure st
 		w.editRequest(request).EscalationState = document.Encode(state)
 	}
 	w.endEffect(effect, api.EffectDone, "")
-	w.saveRun(run)
 	return true
 }
 

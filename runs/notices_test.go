@@ -187,3 +187,46 @@ func TestASettledRequestHasNoNextAddress(t *testing.T) {
 	require.Empty(t, change.NewEffects)
 	require.Equal(t, api.EffectPending, reply.Effect.State)
 }
+
+// A message that counts others is sent at the next address even if its own request is settled: they have none of their own.
+func TestAMessageThatCountsOthersHasANextAddress(t *testing.T) {
+	t.Parallel()
+	for name, settle := range map[string]struct {
+		command runs.Command
+		event   bool
+	}{
+		"open":                {nil, true},
+		"settled":             {allow("r", "a"), true},
+		"its run is finished": {&runs.CancelRun{RunID: "r"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			advance := h.raiseNoticed(suspend("r", 1, approval("a")))
+			h.nowMs += notifyAfterMs
+			written := h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"})
+			claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: written[0].EffectID})
+			if settle.command != nil {
+				h.must(settle.command)
+			}
+			before, was := h.run("r").LastEventID, h.request("r", "a").Open()
+			reply, change, err := h.decide(&runs.FinishEffect{
+				SessionID: "s", EffectID: written[0].EffectID, RunID: "r", Attempt: claimed.Effect.Attempts, Error: "x", Permanent: true,
+				Next: &runs.NextAddress{To: runs.Recipient{Principal: "user:ada", Channel: "ops", Withdraws: true}, Tried: []string{"address_1"}, ForOthers: true},
+			})
+			require.NoError(t, err)
+			require.Equal(t, api.EffectDone, reply.Effect.State)
+			require.Equal(t, settle.event, h.run("r").LastEventID > before, "a finished run gets no more events")
+			require.Len(t, change.NewEffects, 1)
+			require.Equal(t, "r", change.NewEffects[0].RunID)
+			require.Equal(t, "notify.ops", change.NewEffects[0].WebhookID)
+			notice, err := model.NoticeOf(change.NewEffects[0])
+			require.NoError(t, err)
+			require.Equal(t, &model.PersonNotice{
+				RequestHandle: h.request("r", "a").Handle, RequestID: "a", Principal: "user:ada", Channel: "ops", Turn: 1, Tried: []string{"address_1"},
+				InPlaceOf: written[0].EffectID, Failure: "x",
+			}, notice)
+			require.Equal(t, was, len(change.SettledRequests) == 1, "a settled request is not changed")
+		})
+	}
+}

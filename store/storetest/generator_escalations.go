@@ -146,6 +146,10 @@ func (g *Generator) finishNotice() Maker {
 		c.PutOffMs = pick(g, []int64{1, 5_000})
 	case 1, 2:
 		c.Error, c.Permanent, c.RequestHandle = "nobody is there", g.chance(60), notice.RequestHandle
+		if to := g.recipients(0); len(to) > 0 && !notice.Withdraws && g.chance(40) {
+			to[0].Principal = notice.Principal
+			c.Next = &runs.NextAddress{To: to[0], Tried: []string{"address"}, ForOthers: g.chance(50)}
+		}
 	}
 	return func() runs.Command { copied := c; return &copied }
 }
