@@ -49,6 +49,8 @@ type Options struct {
 	ExpiresAfter time.Duration
 	// ExcludeRequester means that only someone other than the requester may allow an approval.
 	ExcludeRequester bool
+	// Escalation says who is notified of the requests, and when; nil for the service's default.
+	Escalation *api.Escalation
 	// Patience is the Patience of [ask.Asker].
 	Patience time.Duration
 	// Version is the version of the program.
@@ -84,7 +86,7 @@ func NewServer(options Options) *mcp.Server {
 		// The list depends on the caller, so shared caches must not keep it.
 		SetCacheable: func(_ context.Context, _ mcp.Request, result *mcp.Cacheable) { result.CacheScope = "private" },
 	})
-	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Session: options.Session, Patience: options.Patience}}
+	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Session: options.Session, Escalation: options.Escalation, Patience: options.Patience}}
 	t.waits = &Waits{options: &t.Options, readers: map[string]Reader{}}
 	if parks {
 		if err := tasks.Serve(server, t.waits); err != nil {

@@ -71,7 +71,8 @@ type suggestion struct {
 
 // Run reads a call, waits for the decision and prints it. The time limit starts here.
 func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
-	if err := c.check(); err != nil {
+	escalation, err := c.check()
+	if err != nil {
 		return err
 	}
 	if c.Lease < api.MinLeaseMs*time.Millisecond || c.Lease > api.MaxLeaseMs*time.Millisecond {
@@ -97,7 +98,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		waiting, forget := whileAgentListens(waiting, terminal.Stdout, until)
 		defer forget()
 		asker := &ask.Asker{
-			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Patience: c.Outage, Lease: c.Lease,
+			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Escalation: escalation, Patience: c.Outage, Lease: c.Lease,
 			OnRaised: func(handle string) {
 				if link := c.Link(handle); link != "" {
 					terminal.Say("waiting for a decision: %s", link)

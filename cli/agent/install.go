@@ -41,6 +41,7 @@ type HookInstall struct {
 	Settings string `placeholder:"PATH" help:"Settings file (default: of this project for claude-code and copilot-cli, otherwise of this user)."`
 	Server   string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Server address, which the hook keeps whatever the agent's environment says (default ${default}; $$HOLDPOINT_SERVER)."`
 	console.CertificatePaths
+	console.Recipients
 	Defer  bool `help:"Headless claude-code: end the agent's process instead of waiting for a decision. holdpoint hook resume resumes it then. Implies --event PreToolUse."`
 	DryRun bool `help:"Print the new settings without changing the file."`
 }
@@ -85,6 +86,9 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if err := c.Absolute(c.Server); err != nil {
 		return err
 	}
+	if _, err := c.Chosen(); err != nil {
+		return err
+	}
 	flags := " --server " + prompt.QuoteArgument(c.Server)
 	if c.Defer {
 		flags = " --defer" + flags
@@ -93,6 +97,12 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		if file.path != "" {
 			flags += " --" + file.flag + " " + prompt.QuoteArgument(file.path)
 		}
+	}
+	if c.Escalation != nil {
+		flags += " --escalation=" + prompt.QuoteArgument(*c.Escalation)
+	}
+	for _, selector := range c.Notify {
+		flags += " --notify=" + prompt.QuoteArgument(selector)
 	}
 	keys, unread := c.keys(ctx)
 	if errors.Is(unread, errEphemeral) {

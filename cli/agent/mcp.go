@@ -38,7 +38,8 @@ Tools for agents: permission_prompt, request_approval, ask_user, check_decision.
 
 // Run serves until stdin ends or a stop signal arrives.
 func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
-	if err := c.check(); err != nil {
+	escalation, err := c.check()
+	if err != nil {
 		return err
 	}
 	if c.Session == "" {
@@ -60,7 +61,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		input := &watched{Reader: terminal.Stdin}
 		server := mcptools.NewServer(mcptools.Options{
 			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: console.About(directory), Directory: directory,
-			ExpiresAfter: c.Timeout, ExcludeRequester: c.ExcludeRequester, Patience: c.Outage, Version: console.Version(),
+			ExpiresAfter: c.Timeout, ExcludeRequester: c.ExcludeRequester, Escalation: escalation, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened), Link: c.Link,
 			NowMs: func() int64 { return time.Now().UnixMilli() },

@@ -23,7 +23,7 @@ import (
 type Ask struct {
 	console.Connection
 	console.Format
-	Recipients
+	console.Recipients
 	Session   string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
 	Label     string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Option    []string      `sep:"none" placeholder:"VALUE" help:"An option to choose from; repeatable. Without options the answer is free text."`
@@ -57,7 +57,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	escalation, err := c.escalation()
+	escalation, err := c.Chosen()
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 // Exec asks for approval of one exact command and runs it if approved.
 type Exec struct {
 	console.Connection
-	Recipients
+	console.Recipients
 	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
 	Label            string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Reason           string        `placeholder:"TEXT" help:"Reason to show to the person who decides."`
@@ -82,7 +82,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	escalation, err := c.escalation()
+	escalation, err := c.Chosen()
 	if err != nil {
 		return err
 	}

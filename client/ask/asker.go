@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -31,6 +32,9 @@ type Asker struct {
 	AgentID string
 	// Session labels the sessions of the calls; nil for no label and origin.
 	Session *api.SessionAbout
+	// Escalation says who is notified of the requests, and when; nil for the service's default. A call
+	// with an escalation keeps its own.
+	Escalation *api.Escalation
 	// Patience is how long a wait continues while the service does not answer; 10 minutes
 	// if 0. Every answer resets it.
 	Patience time.Duration
@@ -231,7 +235,7 @@ func (a *Asker) generation(ctx context.Context, runID string, mine identity) (in
 // paramsOf returns the run of a call, which waits from the start.
 func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Duration) (client.CreateRunParams, error) {
 	runID := runIDOf(call, mine, generation)
-	suspension, err := suspensionOf(call, strings.TrimPrefix(runID, runPrefix))
+	suspension, err := a.suspensionOf(call, strings.TrimPrefix(runID, runPrefix))
 	if err != nil {
 		return client.CreateRunParams{}, err
 	}
@@ -290,19 +294,19 @@ func hexOf(text []byte) string {
 }
 
 // suspensionOf returns the call as a suspension.
-func suspensionOf(call Call, suffix string) (api.Suspension, error) {
+func (a *Asker) suspensionOf(call Call, suffix string) (api.Suspension, error) {
 	raised := api.Suspension{SuspensionID: "call-" + suffix, Checkpoint: call.checkpoint}
 	switch {
 	case call.Approval != nil && call.Question == nil:
 		request := *call.Approval
-		request.ID = "approval-" + suffix[:10]
+		request.ID, request.Escalation = "approval-"+suffix[:10], cmp.Or(request.Escalation, a.Escalation)
 		if request.ToolCallID == "" {
 			request.ToolCallID = request.ID
 		}
 		raised.Approvals = []api.ApprovalRequest{request}
 	case call.Question != nil && call.Approval == nil:
 		request := *call.Question
-		request.ID = "question-" + suffix[:10]
+		request.ID, request.Escalation = "question-"+suffix[:10], cmp.Or(request.Escalation, a.Escalation)
 		if request.ToolCallID == "" {
 			request.ToolCallID = request.ID
 		}

@@ -11,6 +11,39 @@ import (
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
+// The asker's escalation is for the calls without one of their own.
+func TestWhoIsNotifiedOfACall(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	notify := func(who string) *api.Escalation {
+		return &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{who}}}}
+	}
+	asker := &ask.Asker{Client: service.Connect(), AgentID: "coder", Escalation: notify("user:ada")}
+	question := &api.UserQuestionRequest{Questions: []api.UserQuestion{{ID: "q", Question: "Where to?", AllowFreeform: new(true)}}}
+	for name, test := range map[string]struct {
+		call ask.Call
+		who  string
+	}{
+		"approval":       {ask.Call{Approval: &api.ApprovalRequest{ToolName: "deploy", Input: api.JSON(`{}`)}}, "user:ada"},
+		"question":       {ask.Call{Question: question}, "user:ada"},
+		"one of its own": {ask.Call{Approval: &api.ApprovalRequest{ToolName: "deploy", Input: api.JSON(`{}`), Escalation: notify("user:ben")}}, "user:ben"},
+	} {
+		raised, err := asker.Raise(t.Context(), test.call)
+		require.NoError(t, err, name)
+		run, err := asker.Client.GetRun(t.Context(), raised.RunID)
+		require.NoError(t, err, name)
+		var escalation *api.Escalation
+		for _, request := range run.PendingApprovals {
+			escalation = request.Escalation
+		}
+		for _, request := range run.PendingQuestions {
+			escalation = request.Escalation
+		}
+		require.Equal(t, notify(test.who).Steps, escalation.Steps, name)
+	}
+	require.Nil(t, question.Escalation, "the caller's request is not changed")
+}
+
 // The same key finds the open call only while a person would decide the same: what an option stands for, and who may
 // allow, are part of that.
 func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {

@@ -163,8 +163,8 @@ var audiences = map[api.Role][]mcptools.For{
 func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	identity := auth.From(r.Context())
 	query := r.URL.Query()
-	for _, name := range []string{"for", "agent", "session"} {
-		if query.Has(name) && query.Get(name) == "" {
+	for _, name := range []string{"for", "agent", "session", "escalation", "notify"} {
+		if slices.Contains(query[name], "") {
 			return mcptools.Options{}, refusal.New(api.CodeInvalidFilter, "the query's %s is empty: give it a value, or leave it out", name)
 		}
 	}
@@ -195,6 +195,14 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 		options.ExcludeRequester = excluded[0] == "true"
 	default:
 		return options, refusal.New(api.CodeBadRequest, "the query's exclude_requester must be true or false")
+	}
+	switch names, selectors := query["escalation"], query["notify"]; {
+	case len(names) > 1 || len(names) > 0 && len(selectors) > 0:
+		return options, refusal.New(api.CodeBadRequest, "the query must have one escalation, or notify")
+	case len(names) > 0:
+		options.Escalation = &api.Escalation{Name: names[0]}
+	case len(selectors) > 0:
+		options.Escalation = &api.Escalation{Steps: []api.EscalationStep{{Notify: selectors}}}
 	}
 	if options.AgentID == "" {
 		options.AgentID = "mcp"

@@ -226,6 +226,35 @@ func TestWhoAskedIsExcludedByTheQuery(t *testing.T) {
 	}
 }
 
+// The query says who is notified of the requests of every tool. What the service refuses raises nothing.
+func TestWhoIsNotifiedIsInTheQuery(t *testing.T) {
+	s := serve(t, auth.Required)
+	agent := s.connect(api.RoleAgent, "?session=work&notify=user:ada&notify=group:oncall")
+	refused := s.connect(api.RoleAgent, "?session=work&escalation=nope")
+	want := []api.EscalationStep{{Notify: []string{"user:ada", "group:oncall"}}}
+	answered := make(chan string, 1)
+	go func() { answered <- text(t.Context(), agent, "permission_prompt", prompt) }()
+	open := s.pending(s.connect(api.RoleOperator, ""))
+	require.Equal(t, want, open.Request.Escalation.Steps)
+	_, err := s.person().CancelRun(t.Context(), open.RunID, "")
+	require.NoError(t, err)
+	<-answered
+	require.Contains(t, text(t.Context(), agent, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":0}`), `"status":"pending"`)
+	require.Equal(t, want, s.pending(s.connect(api.RoleOperator, "")).Request.Escalation.Steps)
+	require.Contains(t, text(t.Context(), agent, "ask_user", `{"question":"Where to?","wait_seconds":0}`), `"status":"pending"`)
+	questions, err := s.person().ListQuestions(t.Context(), client.PendingListParams{})
+	require.NoError(t, err)
+	require.Equal(t, want, questions.Items[0].Request.Escalation.Steps)
+
+	for tool, arguments := range map[string]string{
+		"permission_prompt": `{"tool_name":"Bash","input":{},"tool_use_id":"other"}`,
+		"request_approval":  `{"tool_name":"other","input":{}}`,
+		"ask_user":          `{"question":"Where to, then?"}`,
+	} {
+		require.Contains(t, text(t.Context(), refused, tool, arguments), "this service has no such escalation", tool)
+	}
+}
+
 // TestACallIsCutShort: the caller disconnects or the service stops. The request stays open, and no
 // call is held.
 func TestACallIsCutShort(t *testing.T) {
@@ -293,6 +322,12 @@ func TestCallsThatAreRefused(t *testing.T) {
 		{api.RoleAgent, "POST", "?exclude_requester=", list, 400},
 		{api.RoleAgent, "POST", "?exclude_requester=yes", list, 400},
 		{api.RoleAgent, "POST", "?exclude_requester=true&exclude_requester=false", list, 400},
+		{api.RoleAgent, "POST", "?escalation=usual", list, 200},
+		{api.RoleAgent, "POST", "?escalation=", list, 400},
+		{api.RoleAgent, "POST", "?escalation=usual&escalation=other", list, 400},
+		{api.RoleAgent, "POST", "?notify=user:ada&notify=group:oncall", list, 200},
+		{api.RoleAgent, "POST", "?notify=user:ada&notify=", list, 400},
+		{api.RoleAgent, "POST", "?notify=user:ada&escalation=usual", list, 400},
 		{api.RoleAgent, "GET", "", "", 405},
 		{api.RoleAgent, "DELETE", "", "", 405},
 		{api.RoleAgent, "POST", "", "", 400},
