@@ -66,6 +66,15 @@ func TestRecipesOfReceivers(t *testing.T) {
 			require.Equal(t, "/the-secret", r.path)
 			r.require(t, map[string]any{"content": shown, "allowed_mentions": map[string]any{"parse": []any{}}})
 		},
+		"discord-bot": func(t *testing.T, r *received) {
+			t.Helper()
+			require.Equal(t, "/api/v10/channels/ada/messages", r.path)
+			require.Equal(t, "Bot the-secret", r.header.Get("Authorization"))
+			require.Equal(t, "DiscordBot (https://github.com/holdpoint/holdpoint, 1)", r.header.Get("User-Agent"))
+			r.require(t, map[string]any{
+				"content": shown, "nonce": r.header.Get("Idempotency-Key")[:25], "enforce_nonce": true, "allowed_mentions": map[string]any{"parse": []any{}},
+			})
+		},
 		"telegram": func(t *testing.T, r *received) {
 			t.Helper()
 			require.Equal(t, "/botthe-secret/sendMessage", r.path)
