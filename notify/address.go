@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/big"
@@ -94,11 +92,6 @@ func newCode() (string, error) {
 	return fmt.Sprintf("%06d", number.Int64()), nil
 }
 
-func hashOf(addressID, code string) string {
-	sum := sha256.Sum256([]byte(addressID + " " + code))
-	return hex.EncodeToString(sum[:])
-}
-
 func unknownAddress() error {
 	return refusal.New(api.CodeAddressNotFound, "you have no such address")
 }
@@ -163,7 +156,7 @@ func (s *Service) addCode(ctx context.Context, caller, principal string, body *a
 		if err != nil {
 			return nil, "", err
 		}
-		made.CodeHash, made.CodeUntilMs = hashOf(made.AddressID, code), facts.nowMs+api.AddressCodeMs
+		made.CodeHash, made.CodeUntilMs = codeHash(made.AddressID, code), facts.nowMs+api.AddressCodeMs
 		event := api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel}
 		if principal != caller {
 			event.Principal = principal
@@ -242,7 +235,7 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 		return api.Address{}, codeEnded()
 	}
 	entry := auth.EntryBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressVerified, AddressID: addressID, Channel: address.Channel})
-	hash := hashOf(addressID, code)
+	hash := codeHash(addressID, code)
 	verified, err := s.options.Store.VerifyAddress(ctx, address, hash, s.only(address), nowMs, entry)
 	if err != nil {
 		return api.Address{}, err

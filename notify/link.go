@@ -50,9 +50,10 @@ type LinkStore interface {
 	NoteLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error
 }
 
-// codeHash is the hash of a code. Without the link's secret, which is not stored, it does not reveal the code.
-func codeHash(secret, code string) string {
-	sum := sha256.Sum256([]byte(secret + " " + code))
+// codeHash is the hash of a code of a link, by its secret, or of an address, by its id. A link's secret is not stored, so
+// the hash of its code does not reveal the code.
+func codeHash(owner, code string) string {
+	sum := sha256.Sum256([]byte(owner + " " + code))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -128,7 +128,7 @@ func (s *Service) testMessage() *Message {
 }
 
 func codeMessage(a *Address, caller, code string) *Message {
-	m := &Message{ID: a.AddressID + " " + hashOf(a.AddressID, code), Kind: "code", Subject: "Your code for holdpoint"}
+	m := &Message{ID: a.AddressID + " " + codeHash(a.AddressID, code), Kind: "code", Subject: "Your code for holdpoint"}
 	if a.Principal == caller {
 		return m.with("Code: "+code, "Type it in holdpoint to get messages at this address. If you did not ask for it, ignore this message.")
 	}

@@ -209,7 +209,7 @@ func (s *Service) Test(ctx context.Context, name, address string) (api.ChannelTe
 		faults.Add("/address", "is not an address of this channel")
 		return api.ChannelTest{}, faults.Err()
 	}
-	s.options.Logger.InfoContext(ctx, "channel is tested", channelAttr(name), slog.String("by", principalOf(ctx)))
+	s.options.Logger.InfoContext(ctx, "channel is tested", channelAttr(name), slog.String("by", runs.CallerOf(ctx)))
 	if err := channel.Send(ctx, address, s.testMessage()); err != nil {
 		return api.ChannelTest{Error: err.Error()}, nil //nolint:nilerr // a failure is what the test was for
 	}
@@ -224,18 +224,11 @@ func (s *Service) testAddress(ctx context.Context, channel Channel, address stri
 		}
 		return address, nil
 	}
-	all, err := s.options.Store.Addresses(ctx, []string{principalOf(ctx)})
+	all, err := s.options.Store.Addresses(ctx, []string{runs.CallerOf(ctx)})
 	for i := range all {
 		if all[i].AddressID == address && all[i].Channel == api.PushChannel {
 			return all[i].Address, err
 		}
 	}
 	return "", err
-}
-
-func principalOf(ctx context.Context) string {
-	if caller := auth.From(ctx); caller != nil {
-		return caller.Principal
-	}
-	return ""
 }
