@@ -1,5 +1,6 @@
 // Package audit holds the commands to export a service's audit log, and to verify an export
-// without the service. The audit library defines the format and the checks.
+// without the service. The audit library defines the format and the checks. The package must not know a
+// database.
 package audit
 
 import (

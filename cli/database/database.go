@@ -1,5 +1,6 @@
 // Package database holds the commands that open a database directly, without a service,
-// such as migrate and doctor. Package store parses database URLs.
+// such as migrate and doctor. Package store parses database URLs. The package must not know SQL, or what the
+// checks of doctor are.
 package database
 
 import (

@@ -1,5 +1,6 @@
 // Package demo runs examples/demo as a command. It creates the directory, starts this
-// program again as the process to be killed, and lets a person at the terminal decide.
+// program again as the process to be killed, and lets a person at the terminal decide. It must not know the
+// steps of the demo: examples/demo has them.
 package demo
 
 import (

@@ -1,5 +1,5 @@
 // Package serve holds the command that runs the service: it opens a database, starts the
-// loops, and serves HTTP until a signal ends it.
+// loops, and serves HTTP until a signal ends it. It must not know SQL, or decide anything about runs.
 package serve
 
 import (

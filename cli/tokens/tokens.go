@@ -1,6 +1,7 @@
 // Package tokens holds the commands to create, list, rotate and revoke tokens, over HTTP or
 // directly in a database. The first token of a service that other machines can reach is
-// created in its database. Package auth defines the rights of a token.
+// created in its database. Package auth defines the rights of a token. The package must not know SQL, or what
+// a role may do.
 package tokens
 
 import (

@@ -1,4 +1,5 @@
-// Package dialects lists the wire contracts of other systems that the service can speak.
+// Package dialects lists the wire contracts of other systems that the service can speak. It must not know what a
+// contract says: each has a package of its own.
 package dialects
 
 import (
