@@ -163,6 +163,7 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 		"an id of the enum":   {`{"enum":["pg"]}`, `{"options":[{"id":"pg","label":"Postgres"}]}`, `["Postgres"]`, `"pg"`},
 		"a label of the enum": {`{"enum":["Postgres"]}`, `{"options":[{"id":"pg","label":"Postgres"}]}`, `["Postgres"]`, `"Postgres"`},
 		"an id in a list":     {`{"type":"array","items":{"enum":["b","Red"]}}`, `{"options":[{"id":"b","label":"Blue"},{"id":"r","label":"Red"}]}`, `["Blue","Red"]`, `["b","Red"]`},
+		"an option in a list": {`{"type":"array","items":{"type":"string"},"minItems":1}`, `{"options":["a","b"]}`, `["a"]`, `["a"]`},
 		"no type":             {`{}`, `{}`, `["true"]`, `"true"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -113,11 +114,13 @@ func (t *typedQuestion) value(given []string) (value api.JSON, fault string) {
 			return nil, textAmbiguous
 		}
 	}
-	if types := typesOf(t.schema); len(given) == 1 {
-		if found, ok := choices[given[0]]; ok {
+	types := typesOf(t.schema)
+	if len(given) == 1 {
+		found, ok := choices[given[0]]
+		switch {
+		case ok && (!types["array"] || t.whole(found.value, types)):
 			return found.value, ""
-		}
-		if !types["array"] || readable(given[0], types) != nil {
+		case !ok && (!types["array"] || readable(given[0], types) != nil):
 			return convert(given[0], types), ""
 		}
 	} else if !types["array"] {
@@ -133,6 +136,15 @@ func (t *typedQuestion) value(given []string) (value api.JSON, fault string) {
 		}
 	}
 	return kit.Encode(list), ""
+}
+
+// whole reports whether a choice's value is the answer to a schema that takes a list, and not one of its
+// elements. A list that may be either is the answer only if the schema lists it.
+func (t *typedQuestion) whole(value api.JSON, types map[string]bool) bool {
+	if document.Kind(value) != '[' || !typesOf(kit.Get(t.schema, "items"))["array"] {
+		return isOf(value, types)
+	}
+	return slices.ContainsFunc(kit.Elements(kit.Get(t.schema, "enum")), func(one api.JSON) bool { return keyOf(one) == keyOf(value) })
 }
 
 // labelled is what a label stands for.
@@ -184,30 +196,28 @@ func convert(given string, types map[string]bool) api.JSON {
 // text that could be a number stays a string.
 func readable(given string, types map[string]bool) api.JSON {
 	value := api.JSON(bytes.TrimSpace([]byte(given)))
-	if types["string"] || document.Check(value) != nil {
+	if types["string"] || document.Check(value) != nil || !isOf(value, types) {
 		return nil
 	}
+	return value
+}
+
+// isOf reports whether a value is of one of the types of a schema.
+func isOf(value api.JSON, types map[string]bool) bool {
 	switch document.Kind(value) {
+	case '"':
+		return types["string"]
 	case '0':
-		if _, err := strconv.ParseFloat(string(value), 64); err == nil && (types["number"] || types["integer"]) {
-			return value
-		}
+		_, err := strconv.ParseFloat(string(value), 64)
+		return err == nil && (types["number"] || types["integer"])
 	case 't', 'f':
-		if types["boolean"] {
-			return value
-		}
+		return types["boolean"]
 	case 'n':
-		if types["null"] {
-			return value
-		}
+		return types["null"]
 	case '{':
-		if types["object"] {
-			return value
-		}
+		return types["object"]
 	case '[':
-		if types["array"] {
-			return value
-		}
+		return types["array"]
 	}
-	return nil
+	return false
 }

@@ -35,3 +35,32 @@ func TestAnAnswerCostsWhatItsChoicesCost(t *testing.T) {
 	}
 	require.Less(t, best, 20.0)
 }
+
+// A choice is one element where the schema wants a list, unless its value is a whole answer.
+func TestAChoiceIsAnAnswerOrAnElement(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, payload, answers, value string }{
+		"one of a list":             {`{"type":"array","items":{"type":"string"}}`, `{"options":["a","b"]}`, `["a"]`, `["a"]`},
+		"two of a list":             {`{"type":"array","items":{"type":"string"}}`, `{"options":["a","b"]}`, `["b","a"]`, `["b","a"]`},
+		"one of a list, by label":   {`{"type":"array"}`, `{"options":[{"label":"Large","value":3}]}`, `["Large"]`, `[3]`},
+		"a whole list":              {`{"type":"array","items":{"type":"integer"}}`, `{"options":[{"label":"Both","value":[1,2]}]}`, `["Both"]`, `[1,2]`},
+		"a whole list of the enum":  {`{"enum":[[1,2],[3]],"type":"array","items":{"type":["array","integer"]}}`, `{}`, `["[1,2]"]`, `[1,2]`},
+		"a list in a list":          {`{"type":"array","items":{"type":"array"}}`, `{"options":[{"label":"Both","value":[1,2]}]}`, `["Both"]`, `[[1,2]]`},
+		"a list or a text: text":    {`{"type":["array","string"]}`, `{"options":["a"]}`, `["a"]`, `"a"`},
+		"a list or a number: texts": {`{"type":["array","number"]}`, `{"options":["a"]}`, `["a"]`, `["a"]`},
+		"a list or null: null":      {`{"type":["array","null"]}`, `{"options":[{"label":"None","value":null}]}`, `["None"]`, `null`},
+		"a list or true: true":      {`{"type":["array","boolean"]}`, `{"options":[{"label":"All","value":true}]}`, `["All"]`, `true`},
+		"an object of a list":       {`{"type":"array"}`, `{"options":[{"label":"A","value":{"a":1}}]}`, `["A"]`, `[{"a":1}]`},
+		"no list":                   {`{"type":"integer"}`, `{"options":[{"label":"Large","value":"3"}]}`, `["Large"]`, `"3"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			question := typedQuestionOf(&api.UserQuestionRequest{Payload: api.JSON(c.payload), ResponseSchema: api.JSON(c.schema)})
+			given, ok := kit.Texts(api.JSON(c.answers))
+			require.True(t, ok)
+			value, fault := question.value(given)
+			require.Empty(t, fault)
+			require.Equal(t, c.value, string(value))
+		})
+	}
+}

@@ -162,6 +162,9 @@ func testTypedQuestions(t *testing.T, s *service) {
 			{`{"enum":["a",5,true]}`, "a", `"a"`},
 			{`{"type":"object","required":["x"]}`, `{"x":[1]}`, `{"x":[1]}`},
 			{`{"type":"null"}`, "null", `null`},
+			{`{"type":"array","items":{"type":"boolean"}}`, "Sure", `[true]`},
+			{`{"type":"array"}`, "no", `[false]`},
+			{`{"type":"array"}`, "[1]", `[1]`},
 		} {
 			made := s.waiting(t, typed(test.schema, `{"question":"?","options":[{"label":"Sure","id":"yes","value":true},{"label":"Never","id":"no","value":false}]}`))
 			got := s.clarify(t, made.SessionID, fmt.Sprintf(`"response":%q,"clarify_id":%q`, test.response, made.handle(t, "q1")))

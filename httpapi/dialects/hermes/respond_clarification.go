@@ -144,8 +144,8 @@ func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, 
 }
 
 // readings returns the values that a text can stand for in a typed question: the option with that
-// label or, failing that, id, the string itself, and its JSON value. Errors: several options with
-// different values have the label.
+// label or, failing that, id, alone or as the one element of a list, the string itself, and its JSON
+// value. Errors: several options with different values have the label.
 func (q *openQuestion) readings(text string) ([]api.JSON, error) {
 	var values []api.JSON
 	options := q.payloadOptions()
@@ -163,6 +163,7 @@ func (q *openQuestion) readings(text string) ([]api.JSON, error) {
 			}
 		}
 		if values != nil {
+			values = append(values, kit.Encode(values))
 			break
 		}
 	}
