@@ -32,6 +32,29 @@ func TestAnEventOfAnotherHistoryIsShownAsItIs(t *testing.T) {
 	require.Equal(t, 2, a.announcements.Len(), "the same event is put into words once")
 }
 
+// The inbox repeats the events after one that it delivers late. They are sent again, or what they settle
+// would stay open at the client.
+func TestAnEventThatIsDeliveredLate(t *testing.T) {
+	t.Parallel()
+	s := &socket{}
+	sent := func(eventID int64) bool {
+		return !s.sentBefore(&model.Event{SessionID: "s", EventID: eventID, TimestampMs: 1_000})
+	}
+	require.True(t, sent(5))
+	require.True(t, sent(7))
+	require.True(t, sent(3), "it was never sent")
+	require.True(t, sent(5))
+	require.True(t, sent(7))
+	for _, again := range []int64{3, 5, 7} {
+		require.False(t, sent(again))
+	}
+	for next := range int64(2 * maxSent) {
+		require.True(t, sent(8+next))
+		require.False(t, sent(8+next))
+	}
+	require.LessOrEqual(t, len(s.seen["s"]), maxSent)
+}
+
 // A socket sends no event twice, but all of a session that has the id of an earlier one.
 func TestASessionIDThatIsUsedAgain(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,10 @@ const (
 	// maxCommandBytes is the maximum size of a client's message. A larger one closes the socket
 	// with status 1009.
 	maxCommandBytes = 4 << 10
-	// maxSeen is the maximum number of sessions whose last sent event a socket tracks.
+	// maxSeen is the maximum number of sessions whose sent events a socket tracks, and maxSent of the
+	// newest events of each.
 	maxSeen = 32
+	maxSent = 64
 )
 
 // ready and reply are messages that are not about a request.
@@ -136,8 +139,8 @@ type socket struct {
 	goroutines sync.WaitGroup
 	// pinged says that a ping waits for its pong.
 	pinged atomic.Bool
-	// seen is the last sent event of each session, because the inbox may deliver an event twice.
-	seen map[string]sentEvent
+	// seen are the sent events of each session, because the inbox may deliver an event twice.
+	seen map[string][]sentEvent
 	// ending and why are the status and reason with which the service closes the socket.
 	ending websocket.StatusCode
 	why    string
@@ -189,21 +192,27 @@ func (s *socket) wants(event *model.Event) (bool, error) {
 	return !system, err
 }
 
-// sentEvent is an event's number and time. A later event with a lower number is of another session that
-// has the id again.
+// sentEvent is an event's number and time. Another session that has the id again has the same numbers.
 type sentEvent struct{ eventID, timestampMs int64 }
 
-// sentBefore reports whether the event was already sent.
+// sentBefore reports whether the event was already sent. After an event that is delivered late, the inbox
+// repeats the later ones, which are sent again: a client that sees a request raised must also see it
+// settled.
 func (s *socket) sentBefore(event *model.Event) bool {
-	if last := s.seen[event.SessionID]; event.EventID <= last.eventID && event.TimestampMs <= last.timestampMs {
+	sent, one := s.seen[event.SessionID], sentEvent{event.EventID, event.TimestampMs}
+	if slices.Contains(sent, one) {
 		return true
 	}
 	if s.seen == nil {
-		s.seen = map[string]sentEvent{}
-	} else if len(s.seen) >= maxSeen {
+		s.seen = map[string][]sentEvent{}
+	} else if len(s.seen) >= maxSeen && sent == nil {
 		clear(s.seen)
 	}
-	s.seen[event.SessionID] = sentEvent{event.EventID, event.TimestampMs}
+	sent = slices.DeleteFunc(sent, func(later sentEvent) bool { return later.eventID >= one.eventID })
+	if len(sent) >= maxSent {
+		sent = slices.Delete(sent, 0, 1)
+	}
+	s.seen[event.SessionID] = append(sent, one)
 	return false
 }
 
