@@ -105,7 +105,7 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// waitingSessions returns sessions with open requests, newest request first.
+// waitingSessions returns at most limit visible sessions with open requests, newest request first.
 func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
 	newest := map[string]int64{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
@@ -122,7 +122,10 @@ func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary
 	}
 	ids := slices.SortedFunc(maps.Keys(newest), func(a, b string) int { return cmp.Or(cmp.Compare(newest[b], newest[a]), cmp.Compare(a, b)) })
 	waiting := []sessionSummary{}
-	for _, id := range ids[:min(limit, len(ids))] {
+	for _, id := range ids {
+		if len(waiting) == limit {
+			break
+		}
 		session, err := f.Store.Reader(ctx).SessionHead(ctx, id)
 		if refusal.CodeOf(err) == api.CodeSessionNotFound {
 			continue

@@ -115,6 +115,18 @@ func TestListOfSessions(t *testing.T) {
 	})
 }
 
+// Sessions that are not shown take no place among the waiting ones.
+func TestListOfSessionsBehindASystemSession(t *testing.T) {
+	t.Parallel()
+	service := serve(t, dialecttest.SQLite(t))
+	for id, metadata := range map[string]string{"a": `{}`, "b-system": `{"system":true}`, "c": `{}`} {
+		service.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":%s}`, id, metadata)).Want(http.StatusCreated)
+	}
+	service.waitingIn(t, "c", approvals(approval("a1", "")))
+	service.waitingIn(t, "b-system", approvals(approval("a1", "")))
+	require.Equal(t, []string{"c"}, sessionIDs(service.get(t, "/api/sessions?limit=1").Want(http.StatusOK)))
+}
+
 // A short page of the store that fills the list is not the last.
 func TestListOfSessionsThatFillsMidway(t *testing.T) {
 	t.Parallel()
