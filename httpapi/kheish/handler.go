@@ -29,7 +29,7 @@ func wrap(next http.Handler, draining <-chan struct{}) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		inner := r.Clone(r.Context())
+		inner := r.Clone(wire.WithCallsAsInputs(r.Context()))
 		inner.URL.Path = "/v1/" + path
 		inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, Prefix)
 		shaperOf(draining, r.Method, strings.Split(strings.TrimPrefix(inner.URL.EscapedPath(), "/v1/"), "/"))(next, &prefixing{ResponseWriter: w}, inner)

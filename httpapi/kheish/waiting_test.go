@@ -96,6 +96,27 @@ func TestCallsAreShown(t *testing.T) {
 	require.Equal(t, "call", text(view, "output", "kind"), "the worker's output is as it is")
 }
 
+// A call is shown as an input, so a list of inputs has it.
+func TestAListOfInputsHasCalls(t *testing.T) {
+	t.Parallel()
+	c := serveCLI(t)
+	run := c.waiting("s", twoApprovals)
+	call := c.Post(t, "/v1/runs", `{"session_id":"s","kind":"call","input":1,"suspend":`+oneQuestion+`}`).Want(http.StatusAccepted).TextAt("run_id")
+	for _, filter := range []string{"", "&session_id=s", "&priority_active=true"} {
+		path := "/v1/runs?kind=input" + filter
+		require.Equal(t, 1, c.Get(t, path).Want(http.StatusOK).Count(), "/v1 says call")
+		found, code := get[[]runView](c, path)
+		require.Empty(t, code)
+		require.Equal(t, []string{run, call}, []string{text(found, 0, "run_id"), text(found, 1, "run_id")})
+
+		first := c.Get(t, "/kheish"+path+"&page=true&limit=1").Want(http.StatusOK)
+		require.EqualValues(t, 2, first.At("pagination", "total_count"))
+		second := c.Get(t, "/kheish"+path+"&limit=1&cursor="+first.TextAt("pagination", "next_cursor")).Want(http.StatusOK)
+		require.Equal(t, []string{run, call}, []string{first.TextAt("items", 0, "run_id"), second.TextAt("items", 0, "run_id")})
+		require.Equal(t, "input", second.At("items", 0, "kind"))
+	}
+}
+
 func TestTypedQuestionsAreShownAndAnswered(t *testing.T) {
 	t.Parallel()
 	c := serveCLI(t)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -54,3 +55,13 @@ func Decimal(text string) (int64, bool) {
 	number, err := strconv.ParseInt(text, 10, 64)
 	return number, err == nil
 }
+
+type callsAsInputs struct{}
+
+// WithCallsAsInputs returns the context of a call whose face shows runs of kind call as inputs.
+func WithCallsAsInputs(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callsAsInputs{}, true)
+}
+
+// CallsAreInputs reports whether a list of inputs has the runs of kind call too.
+func CallsAreInputs(ctx context.Context) bool { return ctx.Value(callsAsInputs{}) != nil }

@@ -38,6 +38,8 @@ type RunQuery struct {
 	After  *RunPosition
 	Limit  int
 	Budget *Budget
+	// WithCalls selects the runs of kind [api.KindCall] in addition to the ones of Kind.
+	WithCalls bool
 }
 
 // RunPosition is the keyset cursor of a list of runs.

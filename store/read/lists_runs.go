@@ -13,7 +13,11 @@ func (l *Lists) runFilter(q reads.RunQuery, scope *reads.Scope, part string) fil
 	var f filter
 	f.equals("r.session_id", q.SessionID)
 	f.equals("r.agent_id", q.AgentID)
-	f.equals("r.kind", string(q.Kind))
+	if q.Kind != "" && q.WithCalls {
+		f.and("r.kind IN (?, 'call')", string(q.Kind))
+	} else {
+		f.equals("r.kind", string(q.Kind))
+	}
 	f.equals("r.status", string(q.Status))
 	f.runWithin(scope, "r")
 	if isUnfinished(q.Status) {
@@ -136,5 +140,6 @@ func (r *Reader) CountRuns(ctx context.Context, q reads.RunQuery) (int64, error)
 		return 0, nil
 	}
 	f := r.sql.Lists.runFilter(q, &scope, "")
+	q.WithCalls = false // a count has no order, so the index by kind finds both
 	return count(ctx, r.lists, f.of(r.sql.Lists.runs(sqlCountRuns, q, "")), f.args...)
 }

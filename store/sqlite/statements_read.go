@@ -237,7 +237,7 @@ func runIndex(q reads.RunQuery, part string) string {
 		index = "runs_list_of_agent"
 	case unfinished:
 		index = "runs_list_unfinished"
-	case q.Kind != "":
+	case q.Kind != "" && !q.WithCalls:
 		index = "runs_list_of_kind"
 	case part == read.Finished:
 		index = "runs_list_finished"

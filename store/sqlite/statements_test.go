@@ -67,9 +67,9 @@ func fileWithConnection(t *testing.T) *connection {
 
 // A list, or a count, may walk a whole index that contains only its rows.
 var walked = map[string]*regexp.Regexp{
-	"runs_list":                   regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind: `),
+	"runs_list":                   regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind:( |input .*WithCalls:true)`),
 	"runs_list_unfinished":        regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind:(input)? PriorityActive:true`),
-	"runs_list_finished":          regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind: PriorityActive:true`),
+	"runs_list_finished":          regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind:( PriorityActive:true|input PriorityActive:true .*WithCalls:true)`),
 	"sessions_idle":               regexp.MustCompile(`^(Count)?Sessions {Status:idle AgentID: `),
 	"sessions_ended":              regexp.MustCompile(`^(Count)?Sessions {Status:ended AgentID: `),
 	"sqlite_autoindex_sessions_1": regexp.MustCompile(`^(Count)?Sessions {Status: AgentID: `),

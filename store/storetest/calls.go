@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -93,6 +94,23 @@ var callTests = map[string]func(*harness){
 		require.Equal(h, api.CodeQueueFull, refused.Code)
 		h.do(&runs.CancelRun{RunID: "run-0", Actor: person})
 		require.NoError(h, full("more"))
+	},
+	"call/a list of inputs may have them": func(h *harness) {
+		h.call("one", approvals("a1"))
+		h.create("s", "two")
+		for _, query := range []reads.RunQuery{{}, {PriorityActive: true}, {SessionID: "s"}, {Last: true}} {
+			query.Kind, query.Limit = api.KindInput, 10
+			list, err := h.store.Runs(h.ctx, query)
+			require.NoError(h, err)
+			require.Equal(h, []string{"two"}, runIDs(list))
+			query.WithCalls = true
+			list, err = h.store.Runs(h.ctx, query)
+			require.NoError(h, err)
+			require.ElementsMatch(h, []string{"one", "two"}, runIDs(list))
+			count, err := h.store.CountRuns(h.ctx, query)
+			require.NoError(h, err)
+			require.EqualValues(h, 2, count)
+		}
 	},
 	"call/it needs something to wait for": func(h *harness) {
 		h.refuse(api.CodeInvalidRequest, &runs.CreateRun{SessionID: "s", SessionGiven: true, Kind: api.KindCall, Input: api.JSON(`1`)})

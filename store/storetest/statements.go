@@ -52,7 +52,7 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 				}
 			}
 		}
-		for _, filter := range []reads.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
+		for _, filter := range []reads.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {Kind: api.KindInput, WithCalls: true}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {
 			for _, after := range []*reads.RunPosition{nil, {SubmittedAtMs: 1, RunID: "r"}, {Over: true, SubmittedAtMs: 1, RunID: "r"}} {
 				for order := range 4 {
 					q := filter

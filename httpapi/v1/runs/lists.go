@@ -63,6 +63,7 @@ func (h *handlers) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if q.Kind != "" && q.Kind != api.KindInput && q.Kind != api.KindCall && q.Kind != api.KindParentClarification {
 		return wire.BadQuery("kind", "input, call or parent_clarification")
 	}
+	q.WithCalls = q.Kind == api.KindInput && wire.CallsAreInputs(r.Context())
 	if q.After, err = runPosition(p.After, priority); err != nil {
 		return err
 	}
