@@ -108,9 +108,9 @@ func (f *face) answerLate(w http.ResponseWriter, r *http.Request, call *approval
 }
 
 // drain allows every approval that is open now in the session, or in the run that the caller named, once:
-// in one decision per run, beginning with the chosen one's. Another run that is decided or has ended
-// meanwhile, or that this caller may not decide, is skipped. What is raised while it retries was not there
-// when the person clicked.
+// in one decision per run, beginning with the chosen one's. A run that is decided or has ended meanwhile is
+// skipped, unless the caller named its approval, and so is another run that this caller may not decide. What
+// is raised while it retries was not there when the person clicked.
 func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall, chosen *model.Request, actor runs.Actor) error {
 	open, err := f.openOfRun(r.Context(), call.sessionID, call.runID)
 	if err != nil {
@@ -127,13 +127,18 @@ func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall,
 		return f.answerStale(w, r, call)
 	}
 	reply := call.chosen()
+	var late error // of the chosen one's run
 	for i, runID := range runIDs {
 		count, err := f.drainRun(r.Context(), call, ofRun[runID], chosen, actor)
 		switch {
-		case i == 0 && err != nil:
-			return f.answerLate(w, r, call, err)
+		case i == 0 && err != nil && kit.LateOf(err) == kit.NotLate:
+			return call.undecided(err)
 		case i == 0 && count == 0:
-			return f.answerStale(w, r, call)
+			if late = err; call.approvalID != "" {
+				return f.answerUndrained(w, r, call, late)
+			}
+		case err != nil && kit.RefusalOf(err) == nil && reply.ResolvedCount == 0:
+			return call.undecided(err)
 		case err != nil && kit.RefusalOf(err) == nil:
 			// The rest stays open, and the click has been taken.
 			f.Report(r, err)
@@ -141,7 +146,19 @@ func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall,
 		}
 		reply.ResolvedCount += count
 	}
+	if reply.ResolvedCount == 0 {
+		return f.answerUndrained(w, r, call, late)
+	}
 	return f.Answer(w, r, http.StatusOK, reply)
+}
+
+// answerUndrained answers a drain that allowed nothing. late is the door's refusal, nil if all was settled
+// before.
+func (f *face) answerUndrained(w http.ResponseWriter, r *http.Request, call *approvalCall, late error) error {
+	if late == nil {
+		return f.answerStale(w, r, call)
+	}
+	return f.answerLate(w, r, call, late)
 }
 
 // maxDrains is how often a run's drain is retried after another caller decided one of its approvals.

@@ -166,6 +166,29 @@ func TestYoloAgainstAnotherDecision(t *testing.T) {
 			}
 		}
 
+		for _, over := range []bool{true, false} { // nor does the oldest one, unless it was named
+			session := runs.NewID("session")
+			late, last := s.calling(t, session, approvals("a1")), s.calling(t, session, approvals("a1"))
+			settle := func() {
+				if !over {
+					deny(late, "a1")
+					return
+				}
+				store.then(func() error {
+					_, err := store.Store.Do(t.Context(), &runs.CancelRun{RunID: late.RunID})
+					return err
+				})
+			}
+			settle()
+			s.respond(t, session, `"choice":"once","yolo":true`).is(http.StatusOK, drained(1))
+			require.Equal(t, api.OutcomeAllowed, s.now(t, last).Resume.Approvals[0].Resolution.Outcome)
+
+			late, last = s.calling(t, session, approvals("a1")), s.calling(t, session, approvals("a1"))
+			settle()
+			require.Equal(t, false, s.respond(t, session, `"choice":"once","yolo":true,"approval_id":"`+late.handle(t, "a1")+`"`).At("ok"))
+			require.Len(t, s.now(t, last).PendingApprovals, 1)
+		}
+
 		made = s.waiting(t, approvals("a1", "a2"))
 		deny(made, "a2")
 		s.respond(t, made.SessionID, `"choice":"once","yolo":true,"approval_id":"`+made.handle(t, "a2")+`"`).
