@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -46,10 +47,11 @@ type clarifyBody struct {
 	ClarifyID api.JSON `json:"clarify_id"`
 }
 
-// readBody reads a body of any media type. A body that is not a JSON object, or is invalid
-// anywhere, reads as {}. Errors: payload_too_large; bad_request, also for a member that is given
-// twice, of which two readers may take different ones.
-func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+// readBody reads a body of any media type, and its members by use, both in a slot of [cpulimit.Do]. A body
+// that is not a JSON object, or is invalid anywhere, reads as {}. Errors: payload_too_large; bad_request,
+// also for a member that is given twice, of which two readers may take different ones; the errors of use;
+// the request context's when it ends while a large body waits for its slot.
+func readBody(w http.ResponseWriter, r *http.Request, into any, use func() error) error {
 	if r.ContentLength > MaxBodyBytes {
 		return errTooLarge
 	}
@@ -65,14 +67,16 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
 	}
 	body := wire.WithoutMark(text.Bytes())
-	switch {
-	case jsontext.Value(body).IsValid():
-		// A body that does not decode is not an object and has no members.
-		_ = json.Unmarshal(body, into)
-	case jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)):
-		return refuse(http.StatusBadRequest, textTwice)
-	}
-	return nil
+	return cpulimit.Do(r.Context(), len(body), func() error {
+		switch {
+		case jsontext.Value(body).IsValid():
+			// A body that does not decode is not an object and has no members.
+			_ = json.Unmarshal(body, into)
+		case jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)):
+			return refuse(http.StatusBadRequest, textTwice)
+		}
+		return use()
+	})
 }
 
 // given reports whether the contract treats a value as given: not absent, null, false, zero, or

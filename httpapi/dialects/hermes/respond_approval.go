@@ -27,23 +27,30 @@ type approvalCall struct {
 // callOf reads a body. Errors: 400 and 413 (docs/spec/hermes.md#approval-respond).
 func callOf(w http.ResponseWriter, r *http.Request) (*approvalCall, error) {
 	var body approvalBody
-	if err := readBody(w, r, &body); err != nil {
-		return nil, err
-	}
+	var call *approvalCall
+	err := readBody(w, r, &body, func() (err error) {
+		call, err = body.call()
+		return err
+	})
+	return call, err
+}
+
+// call checks the members of a body.
+func (b *approvalBody) call() (*approvalCall, error) {
 	call := &approvalCall{
-		sessionID: idOf(body.SessionID), choice: choiceDeny,
-		approvalID: idOf(body.ApprovalID), runID: idOf(body.RunID), yolo: document.Kind(body.Yolo) == 't',
+		sessionID: idOf(b.SessionID), choice: choiceDeny,
+		approvalID: idOf(b.ApprovalID), runID: idOf(b.RunID), yolo: document.Kind(b.Yolo) == 't',
 	}
 	if call.sessionID == "" {
 		return nil, refuse(http.StatusBadRequest, textNoSession)
 	}
-	if body.Choice != nil {
-		call.choice = kit.Label(body.Choice)
+	if b.Choice != nil {
+		call.choice = kit.Label(b.Choice)
 	}
-	if !validChoice(body.Choice, call.choice) {
+	if !validChoice(b.Choice, call.choice) {
 		return nil, refuse(http.StatusBadRequest, "Invalid choice: "+wire.Shown(call.choice))
 	}
-	if edit := body.Given(); edit != "" && call.choice != choiceDeny {
+	if edit := b.Given(); edit != "" && call.choice != choiceDeny {
 		return nil, refuse(http.StatusBadRequest, edit+": "+kit.TextNoEdit)
 	}
 	return call, nil

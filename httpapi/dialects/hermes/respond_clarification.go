@@ -18,11 +18,14 @@ import (
 // contract (docs/spec/hermes.md#clarify-respond).
 func (f *face) respondClarification(w http.ResponseWriter, r *http.Request) error {
 	var body clarifyBody
-	if err := readBody(w, r, &body); err != nil {
-		return err
-	}
-	sessionID, clarifyID, response := idOf(body.SessionID), idOf(body.ClarifyID), body.response()
+	var sessionID, clarifyID, response string
+	err := readBody(w, r, &body, func() error {
+		sessionID, clarifyID, response = idOf(body.SessionID), idOf(body.ClarifyID), body.response()
+		return nil
+	})
 	switch {
+	case err != nil:
+		return err
 	case sessionID == "":
 		return refuse(http.StatusBadRequest, textNoSession)
 	case response == "":

@@ -9,13 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // readObject reads a body of any media type. JSON that is not an object has no members. Errors:
-// errInvalidJSON, payload_too_large, and invalid_request for JSON that nests too deeply or cannot
-// be stored unchanged.
+// errInvalidJSON, payload_too_large, invalid_request for JSON that nests too deeply or cannot
+// be stored unchanged, and the request context's when it ends while a large body waits for a slot.
 func (f *face) readObject(w http.ResponseWriter, r *http.Request) (kit.Object, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, f.MaxBodyBytes))
 	if err != nil {
@@ -25,13 +26,18 @@ func (f *face) readObject(w http.ResponseWriter, r *http.Request) (kit.Object, e
 		return nil, errInvalidJSON
 	}
 	text = wire.WithoutMark(text)
-	if err := document.Check(text); err != nil {
-		if refusal.CodeOf(err) == api.CodeBadRequest {
-			return nil, errInvalidJSON
+	var object kit.Object
+	err = cpulimit.Do(r.Context(), len(text), func() error {
+		if err := document.Check(text); err != nil {
+			return err
 		}
-		return nil, err
+		object = kit.ObjectOf(text)
+		return nil
+	})
+	if refusal.CodeOf(err) == api.CodeBadRequest {
+		return nil, errInvalidJSON
 	}
-	return kit.ObjectOf(text), nil
+	return object, err
 }
 
 // truthy reports whether a value is truthy in JavaScript, like the protocol's clients. An absent

@@ -1,0 +1,31 @@
+package hermes
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
+)
+
+// A large body waits for its slot before it is parsed, a small one does not.
+func TestALargeBodyIsParsedInASlot(t *testing.T) {
+	t.Parallel()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for name, read := range map[string]func(http.ResponseWriter, *http.Request) error{
+		"approval": func(w http.ResponseWriter, r *http.Request) error { _, err := callOf(w, r); return err },
+		"clarify":  (&face{}).respondClarification,
+	} {
+		post := func(bytes int) error {
+			body := `{"session_id":"","x":"` + strings.Repeat("x", bytes) + `"}`
+			return read(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, http.MethodPost, "/", strings.NewReader(body)))
+		}
+		require.Equal(t, refuse(http.StatusBadRequest, textNoSession), post(1), name)
+		require.ErrorIs(t, post(cpulimit.Bytes), context.Canceled, name)
+	}
+}
