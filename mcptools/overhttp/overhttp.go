@@ -70,6 +70,11 @@ type endpoint struct {
 // serve answers one message. A waiting tool ends when the caller disconnects or the service drains;
 // its requests stay open.
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
+	// The calls of the tools have the caller's header and certificate. With a cookie they would have no
+	// credential, or the certificate of somebody else.
+	if auth.From(r.Context()).Via == auth.ViaSession && len(r.Header["Authorization"]) == 0 {
+		return refusal.New(api.CodeForbidden, "/mcp takes no cookie of a sign-in: send a token in the Authorization header")
+	}
 	options, err := e.optionsOf(r)
 	if err != nil {
 		return err
