@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
@@ -42,12 +43,12 @@ func showTyped(request map[string]any) {
 // unless that is the JSON form of a value, as which an answer is read. The id of any other value is its
 // JSON form.
 func optionsOf(values []any, schema map[string]any) []any {
-	options, named := make([]any, 0, len(values)), enumOf(schema)
+	options, named := make([]any, 0, len(values)), kit.EnumOf(encode(schema))
 	for _, value := range values {
 		option := map[string]any{}
 		if described, ok := value.(map[string]any); ok {
 			option["label"], option["description"] = described["label"], described["description"]
-			value = valueOf(described, named)
+			value, _ = decode(named.ValueOf(encode(described)))
 		}
 		id, text := value.(string)
 		if !text || json.Valid([]byte(id)) {
@@ -61,32 +62,6 @@ func optionsOf(values []any, schema map[string]any) []any {
 		options = append(options, option)
 	}
 	return options
-}
-
-// valueOf returns what an option stands for: its value, else its id, else its label. If only the label is
-// in the schema's enum, it is the label.
-func valueOf(option map[string]any, named map[string]bool) any {
-	if value, given := option["value"]; given {
-		return value
-	}
-	id, given := option["id"]
-	if label := option["label"]; !given || named[string(encode(label))] && !named[string(encode(id))] {
-		return label
-	}
-	return id
-}
-
-// enumOf returns the values that a schema, or that of its items, lists, as JSON.
-func enumOf(schema map[string]any) map[string]bool {
-	items, _ := schema["items"].(map[string]any)
-	named := map[string]bool{}
-	for _, one := range []map[string]any{schema, items} {
-		values, _ := one["enum"].([]any)
-		for _, value := range values {
-			named[string(encode(value))] = true
-		}
-	}
-	return named
 }
 
 // firstText returns the first nonempty string.

@@ -116,6 +116,8 @@ var places = []place{
 	{name: "httpapi/v1/runs", ours: with("internal/failpoint", "runs", "runs/watch", "runs/doctor", "runs/explain", "httpapi/wire", "httpapi/v1/kit", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/watch", "httpapi/wire", "httpapi/v1/kit", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/links", ours: with("notify", "prompt", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	// Another contract: it shares the dialects' kit.
+	{name: "httpapi/kheish", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.

@@ -39,7 +39,7 @@ func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 			kit.Text(kit.Get(schema, "title")), request.Kind),
 		schema: schema,
 	}
-	named := enumOf(schema)
+	named := kit.EnumOf(schema)
 	for _, option := range kit.Elements(kit.Get(payload, "options")) {
 		if found, ok := choiceOf(option, named); ok {
 			asked.choices = append(asked.choices, found)
@@ -54,41 +54,14 @@ func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 	return asked
 }
 
-// choiceOf reads an option of a payload: a value, or {label, description?, value?, id?}. Without a value
-// it is the id, else the label. If only the label is in the schema's enum, it is the label. An option
-// without a label is ignored.
-func choiceOf(option api.JSON, named map[string]bool) (choice, bool) {
+// choiceOf reads an option of a payload: a value, or {label, description?, value?, id?} (see
+// [kit.Enum.ValueOf]). An option without a label is ignored.
+func choiceOf(option api.JSON, named kit.Enum) (choice, bool) {
 	if document.Kind(option) != '{' {
 		return choice{label: kit.Label(option), value: option}, true
 	}
-	found := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: kit.Get(option, "value")}
-	if found.value == nil {
-		id, label := kit.Get(option, "id"), kit.Get(option, "label")
-		found.value = id
-		if id == nil || named[keyOf(label)] && !named[keyOf(id)] {
-			found.value = label
-		}
-	}
+	found := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: named.ValueOf(option)}
 	return found, found.label != ""
-}
-
-// enumOf returns the values that a schema, or that of its items, lists, by keyOf.
-func enumOf(schema api.JSON) map[string]bool {
-	named := map[string]bool{}
-	for _, path := range [][]string{{"enum"}, {"items", "enum"}} {
-		for _, value := range kit.Elements(kit.Get(schema, path...)) {
-			named[keyOf(value)] = true
-		}
-	}
-	return named
-}
-
-// keyOf returns a value as text that is the same however a string is escaped.
-func keyOf(value api.JSON) string {
-	if document.Kind(value) == '"' {
-		return `"` + kit.Text(value)
-	}
-	return kit.Compact(value)
 }
 
 func (t *typedQuestion) shown(request *api.UserQuestionRequest) Question {
@@ -144,7 +117,7 @@ func (t *typedQuestion) whole(value api.JSON, types map[string]bool) bool {
 	if document.Kind(value) != '[' || !typesOf(kit.Get(t.schema, "items"))["array"] {
 		return isOf(value, types)
 	}
-	return slices.ContainsFunc(kit.Elements(kit.Get(t.schema, "enum")), func(one api.JSON) bool { return keyOf(one) == keyOf(value) })
+	return slices.ContainsFunc(kit.Elements(kit.Get(t.schema, "enum")), func(one api.JSON) bool { return kit.KeyOf(one) == kit.KeyOf(value) })
 }
 
 // labelled is what a label stands for.

@@ -136,8 +136,7 @@ func (q *openQuestion) choices() []string {
 	return choices
 }
 
-// payloadOption is an option in a typed question's payload. value is nil when the label is the
-// value.
+// payloadOption is an option in a typed question's payload.
 type payloadOption struct {
 	label, id string
 	value     api.JSON
@@ -146,8 +145,9 @@ type payloadOption struct {
 // payloadOptions returns a payload's options. Anything else is ignored.
 func (q *openQuestion) payloadOptions() []payloadOption {
 	var options []payloadOption
+	named := kit.EnumOf(q.body.ResponseSchema)
 	for _, given := range kit.Elements(kit.Get(q.body.Payload, "options")) {
-		if option := payloadOptionOf(given); option.label != "" {
+		if option := payloadOptionOf(given, named); option.label != "" {
 			options = append(options, option)
 		} else if kind := document.Kind(given); kind != '{' && kind != '[' && kind != 'n' {
 			options = append(options, option) // an empty string
@@ -157,8 +157,8 @@ func (q *openQuestion) payloadOptions() []payloadOption {
 }
 
 // payloadOptionOf reads an option: a plain value, or an object with a label, an id and a value, of
-// which the label and one other may be absent.
-func payloadOptionOf(given api.JSON) payloadOption {
+// which two may be absent (see [kit.Enum.ValueOf]).
+func payloadOptionOf(given api.JSON, named kit.Enum) payloadOption {
 	switch document.Kind(given) {
 	case '{':
 	case '[', 'n':
@@ -166,11 +166,7 @@ func payloadOptionOf(given api.JSON) payloadOption {
 	default:
 		return payloadOption{label: strings.TrimSpace(kit.Label(given)), value: given}
 	}
-	id := kit.Get(given, "id")
-	option := payloadOption{label: kit.Text(kit.Get(given, "label")), id: kit.Text(id), value: kit.Get(given, "value")}
-	if option.value == nil {
-		option.value = id
-	}
+	option := payloadOption{label: kit.Text(kit.Get(given, "label")), id: kit.Text(kit.Get(given, "id")), value: named.ValueOf(given)}
 	if option.label == "" && option.value != nil {
 		option.label = kit.Label(option.value)
 	}

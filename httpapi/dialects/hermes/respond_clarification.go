@@ -158,7 +158,7 @@ func (q *openQuestion) readings(text string) ([]api.JSON, error) {
 	} {
 		for i := range options {
 			switch option := &options[i]; {
-			case option.value == nil || name(option) != text:
+			case name(option) != text:
 			case values == nil:
 				values = []api.JSON{option.value}
 			case kit.Compact(values[0]) != kit.Compact(option.value):

@@ -47,3 +47,24 @@ func TestOptionsOfAList(t *testing.T) {
 		require.Equal(t, test.ambiguous, ambiguous, test.text)
 	}
 }
+
+func TestWhatAnOptionStandsFor(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ schema, option, value string }{
+		{`{}`, `{"label":"A","id":"a","value":1}`, `1`},
+		{`{}`, `{"label":"A","id":"a","value":null}`, `null`},
+		{`{"enum":["A"]}`, `{"label":"A","id":"a","value":false}`, `false`},
+		{`{}`, `{"label":"A","id":"a"}`, `"a"`},
+		{`{}`, `{"label":"A","id":7}`, `7`},
+		{`{}`, `{"label":"A"}`, `"A"`},
+		{`{"enum":["A"]}`, `{"label":"\u0041","id":"a"}`, `"\u0041"`},
+		{`{"items":{"enum":["A"]}}`, `{"label":"A","id":"a"}`, `"A"`},
+		{`{"enum":["A","a"]}`, `{"label":"A","id":"a"}`, `"a"`},
+		{`{"enum":["B"]}`, `{"label":"A","id":"a"}`, `"a"`},
+		{`{"enum":["A",7]}`, `{"label":"A","id":7}`, `7`},
+		{`{}`, `{"description":"x"}`, ``},
+		{`true`, `"A"`, ``},
+	} {
+		require.Equal(t, test.value, string(kit.EnumOf(api.JSON(test.schema)).ValueOf(api.JSON(test.option))), "%s %s", test.schema, test.option)
+	}
+}
