@@ -86,7 +86,7 @@ var (
 )
 
 // namingSubcommands are subcommands whose next word says what they do.
-var namingSubcommands = nameSet("run exec compose remote pr issue repo mod workspace global config")
+var namingSubcommands = shellcmd.WordSet("run exec compose remote pr issue repo mod workspace global config")
 
 // subcommand returns the words of a command that say what it does, such as "npm run build" of
 // "npm run build --watch", and "" if it has no subcommand.

@@ -5,13 +5,14 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // fileNames are the members that name the one file of a call.
-var fileNames = nameSet("path file filename filepath targetfile relativepath absolutepath relpath abspath notebookpath")
+var fileNames = shellcmd.WordSet("path file filename filepath targetfile relativepath absolutepath relpath abspath notebookpath")
 
 // actionNames are the members that say what a call does with its file.
-var actionNames = nameSet("action operation op mode method verb permission permissions overwrite recursive force append delete editmode")
+var actionNames = shellcmd.WordSet("action operation op mode method verb permission permissions overwrite recursive force append delete editmode")
 
 // plainPlace reports whether a path names the same place for every program: no URL, no variable, and
 // no blank at an end.

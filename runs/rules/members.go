@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // meaning is the meaning of an input member, which decides how globs match it.
@@ -23,31 +24,23 @@ const (
 	meansProse
 )
 
-func nameSet(names string) map[string]bool {
-	set := map[string]bool{}
-	for name := range strings.FieldsSeq(names) {
-		set[name] = true
-	}
-	return set
-}
-
 var (
-	commandNames = nameSet("command cmd commands commandline cmdline shellcommand bashcommand shcommand script shell bash sh exec run argv program")
-	pathNames    = nameSet(`path paths file files filename filenames filepath filepaths targetfile relativepath absolutepath relpath abspath
+	commandNames = shellcmd.WordSet("command cmd commands commandline cmdline shellcommand bashcommand shcommand script shell bash sh exec run argv program")
+	pathNames    = shellcmd.WordSet(`path paths file files filename filenames filepath filepaths targetfile relativepath absolutepath relpath abspath
 		dir directory dirs directories folder folders notebookpath notebook uri uris url urls href link location root base basepath baseurl
 		source src destination dest dst target from to output outputpath outputfile out cwd workdir workingdirectory`)
-	proseNames = nameSet(`description reason explanation justification comment note notes summary title subject body message text content contents
+	proseNames = shellcmd.WordSet(`description reason explanation justification comment note notes summary title subject body message text content contents
 		newcontent filetext oldstring newstring oldstr newstr prompt question query search q label name`)
-	windowsShells = nameSet("pwsh cmd")
-	shellTools    = nameSet("bash sh zsh fish shell exec execute terminal powershell pwsh console subprocess command commands cmd run")
+	windowsShells = shellcmd.WordSet("pwsh cmd")
+	shellTools    = shellcmd.WordSet("bash sh zsh fish shell exec execute terminal powershell pwsh console subprocess command commands cmd run")
 
 	// contextNames are members that change the effect of any call.
-	contextNames = nameSet(`cwd workdir workingdirectory currentdirectory dir directory chdir root chroot env environment environ envs
+	contextNames = shellcmd.WordSet(`cwd workdir workingdirectory currentdirectory dir directory chdir root chroot env environment environ envs
 		environmentvariables envvars variables host hostname remote container runas asuser asroot sudo elevated elevate privileged
 		sandbox sandboxpermissions sandboxpolicy dangerouslydisablesandbox disablesandbox unsandboxed withescalatedpermissions
 		escalate escalated shell shellpath interpreter executable stdin args arguments argv flags extraargs`)
 	// idleNames are members that do not change the effect of a command.
-	idleNames = nameSet(`description reason explanation justification comment note title summary timeout timeoutms timeoutsec timeoutseconds
+	idleNames = shellcmd.WordSet(`description reason explanation justification comment note title summary timeout timeoutms timeoutsec timeoutseconds
 		timeoutmsec yieldtimems maxoutputtokens maxoutputlength maxoutputbytes maxoutput id callid toolcallid runinbackground isbackground background
 		login tty verbose`)
 )
@@ -180,7 +173,7 @@ const (
 
 // actsOnFile are the members that say what a call does with its file or URL. Another action than the one
 // that was allowed is another call.
-var actsOnFile = nameSet("action operation op editmode delete overwrite method httpmethod verb permission permissions proxy")
+var actsOnFile = shellcmd.WordSet("action operation op editmode delete overwrite method httpmethod verb permission permissions proxy")
 
 // readsOnly reports whether an action changes nothing.
 func readsOnly(action api.JSON) bool {

@@ -184,7 +184,7 @@ func findRequest(requests []model.Request, requestID string) handleAndKind {
 
 // isSystem reports whether a session is announced only to its exact subscribers.
 func (a *announcer) isSystem(sessionID string) (bool, error) {
-	now := time.Now() //nolint:forbidigo // the age of a cache entry is by this process's clock
+	now := kit.Now()
 	if flag, found := a.systems.Get(sessionID); found && now.Before(flag.until) {
 		return flag.system, nil
 	}

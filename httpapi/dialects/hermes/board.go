@@ -90,7 +90,7 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 	shared := &b.queues[q.index]
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if now().Sub(shared.lookedAt) < age {
+	if kit.Now().Sub(shared.lookedAt) < age {
 		if shared.involved {
 			return shared.current, nil
 		}
@@ -100,7 +100,7 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	shared.lookedAt, shared.involved = now(), below > 0 || shared.below > 0
+	shared.lookedAt, shared.involved = kit.Now(), below > 0 || shared.below > 0
 	if !shared.involved || below < 0 {
 		return nil, nil
 	}

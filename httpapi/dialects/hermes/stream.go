@@ -234,7 +234,7 @@ func (s *subscriber) KeepAlive() error {
 // events.
 func (s *subscriber) commentIfDue() error {
 	const part = 5
-	if now().Sub(s.written) < s.face.KeepAlive/part {
+	if kit.Now().Sub(s.written) < s.face.KeepAlive/part {
 		return nil
 	}
 	return s.KeepAlive()
@@ -258,14 +258,10 @@ func (s *subscriber) flush(err error) error {
 	if err == nil {
 		err = s.out.Flush()
 	}
-	s.written = now()
+	s.written = kit.Now()
 	if err != nil {
 		s.failed = errReaderGone
 		return errReaderGone
 	}
 	return nil
-}
-
-func now() time.Time {
-	return time.Now() //nolint:forbidigo // silence on a connection is by this process's clock
 }

@@ -28,13 +28,13 @@ func (s *Services) FollowBelow(kind model.RequestKind, sessionID string) *Below 
 
 // Due reports whether the last call of Changes is a keep-alive interval ago.
 func (b *Below) Due() bool {
-	return now().Sub(b.lookedAt) >= b.services.KeepAlive
+	return Now().Sub(b.lookedAt) >= b.services.KeepAlive
 }
 
 // Changes returns what was raised and what was settled since the previous call. A request that was
 // deleted meanwhile is not among the settled ones.
 func (b *Below) Changes(ctx context.Context) (raised []*model.PendingRequest, settled []*model.Request, err error) {
-	b.lookedAt = now()
+	b.lookedAt = Now()
 	if !refusal.ValidID(b.sessionID) {
 		return nil, nil, nil
 	}
@@ -93,6 +93,7 @@ func (s *Services) IsWithin(ctx context.Context, sessionID, ancestorID string) (
 	return false, nil
 }
 
-func now() time.Time {
-	return time.Now() //nolint:forbidigo // intervals of reads are by this process's clock
+// Now returns the time of this process's clock, for intervals of reads and silence on a connection.
+func Now() time.Time {
+	return time.Now() //nolint:forbidigo // never compared with times of the database
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // tooBroad are programs that no prefix rule is derived from: they delete, run their arguments, or
 // change the user. A rule for every call that begins with their name would allow everything.
-var tooBroad = wordSet(
+var tooBroad = shellcmd.WordSet(
 	// shells and programs that run a command line
 	"sh bash dash ash zsh fish csh tcsh ksh mksh pwsh powershell cmd cmd.exe busybox toybox eval exec source . command builtin",
 	"env nohup nice ionice time timeout watch xargs parallel setsid stdbuf script screen tmux at batch crontab find make",
@@ -24,16 +25,6 @@ var tooBroad = wordSet(
 	// programs that run code given as text
 	"python python2 python3 perl ruby node deno bun php lua awk gawk sed osascript psql mysql sqlite3 curl wget npx uvx",
 )
-
-func wordSet(lines ...string) map[string]bool {
-	set := map[string]bool{}
-	for _, line := range lines {
-		for word := range strings.FieldsSeq(line) {
-			set[word] = true
-		}
-	}
-	return set
-}
 
 // allowAlways returns the decision of an answer with "always", and the text of the rule that it
 // would create at nowMs. The rule is for the exact call, or, with AlwaysPrefix, for all calls with the

@@ -54,14 +54,10 @@ func (f *face) conversationOf(ctx context.Context, parentID, agentID string) (*c
 			return nil, err
 		}
 	}
-	if waits(active.Run.Status) && active.Run.AgentID == agentID {
+	if model.Waiting(active.Run.Status) && active.Run.AgentID == agentID {
 		from.paused = active
 	}
 	return from, nil
-}
-
-func waits(status api.Status) bool {
-	return status == api.StatusWaitingForApproval || status == api.StatusWaitingForUserQuestion
 }
 
 // warningPaused: the message did not start anything.

@@ -7,10 +7,10 @@ import (
 )
 
 // oneShells are shells that run much the same text: a rule that refuses one of them refuses all.
-var oneShells = wordSet("sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash")
+var oneShells = WordSet("sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash")
 
 // versioned are programs whose name may have their version: python3.12.
-var versioned = wordSet("python pip perl ruby php lua node")
+var versioned = WordSet("python pip perl ruby php lua node")
 
 // otherNames are programs with another name in some distributions. Every match of the one name has to be found
 // by the letters of the other: the one name is a part of it.
@@ -20,7 +20,7 @@ var otherNames = map[string]string{
 }
 
 // gnu are programs that also have a "g" in front of their name.
-var gnu = wordSet("rm cp mv chmod chown chgrp ln dd shred install tee cat tar sed awk grep find xargs make timeout nice env")
+var gnu = WordSet("rm cp mv chmod chown chgrp ln dd shred install tee cat tar sed awk grep find xargs make timeout nice env")
 
 // oneName returns the name of the program that a word starts, the same for all names of one program.
 func oneName(word string) string {
@@ -40,7 +40,7 @@ func oneName(word string) string {
 }
 
 // binFolders are the folders whose programs a rule may also mean by another name.
-var binFolders = wordSet("/bin/ /usr/bin/ /usr/local/bin/ /opt/homebrew/bin/ /usr/sbin/ /sbin/")
+var binFolders = WordSet("/bin/ /usr/bin/ /usr/local/bin/ /opt/homebrew/bin/ /usr/sbin/ /sbin/")
 
 // oneGlobName is oneName for a word of a glob. A star at its end becomes star. It returns other words unchanged.
 func oneGlobName(word, star string) string {

@@ -297,7 +297,7 @@ func (p *collected) piped(from *syntax.Stmt, depth int) {
 }
 
 // sources are the commands that run a file in the same shell.
-var sources = wordSet("source .")
+var sources = WordSet("source .")
 
 // runsFile reports whether a word makes a command run a file that it is given.
 func runsFile(word *syntax.Word) bool {
@@ -309,7 +309,7 @@ func runsFile(word *syntax.Word) bool {
 }
 
 // readers are the programs, besides shells and xargs, that run the commands that they read.
-var readers = wordSet("parallel source . at batch crontab ssh mosh rsh su")
+var readers = WordSet("parallel source . at batch crontab ssh mosh rsh su")
 
 // runsText reports whether a statement is a program that runs what it reads.
 func runsText(s *syntax.Stmt) bool {

@@ -121,9 +121,9 @@ func stageForms(stage *syntax.Stmt) [][]string {
 
 var (
 	// standardInputs are files that a shell reads its standard input by.
-	standardInputs = wordSet("/dev/stdin /dev/fd/0 /proc/self/fd/0")
+	standardInputs = WordSet("/dev/stdin /dev/fd/0 /proc/self/fd/0")
 	// valuesOfShells are the options of shells whose value is the next word.
-	valuesOfShells = wordSet("-o +o -O +O --rcfile --init-file")
+	valuesOfShells = WordSet("-o +o -O +O --rcfile --init-file")
 )
 
 // readsText reports whether a shell runs its standard input.

@@ -6,10 +6,10 @@ import (
 )
 
 // shells run the text that they are given, or read, as a command.
-var shells = wordSet("sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox")
+var shells = WordSet("sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox")
 
 // wrappers run a program or a command that stands among their words.
-var wrappers = wordSet(
+var wrappers = WordSet(
 	"sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox",
 	"eval exec source . command builtin trap alias noglob nocorrect repeat",
 	"sudo sudoedit su doas pkexec runuser runas start chroot nsenter unshare setpriv capsh gosu su-exec firejail bwrap fakeroot",
@@ -20,7 +20,7 @@ var wrappers = wordSet(
 )
 
 // interpreters run the file, or the text, that their words name.
-var interpreters = wordSet("python python2 python3 node deno bun ruby perl php lua java awk gawk sed osascript tclsh rscript psql mysql sqlite3 nodejs pypy tsx ts-node")
+var interpreters = WordSet("python python2 python3 node deno bun ruby perl php lua java awk gawk sed osascript tclsh rscript psql mysql sqlite3 nodejs pypy tsx ts-node")
 
 // RunsOthers reports whether a program may run another one, or a text, that its words name: a common
 // beginning of two of its commands says little.
@@ -31,7 +31,7 @@ func RunsOthers(program string) bool {
 }
 
 // joiners run all their words, joined, as one command.
-var joiners = wordSet("eval ssh mosh rsh watch wsl cmd pwsh powershell")
+var joiners = WordSet("eval ssh mosh rsh watch wsl cmd pwsh powershell")
 
 // optionsThatRun are the beginnings of options whose value is a program or a command.
 var optionsThatRun = map[string][]string{
@@ -132,7 +132,7 @@ func gitOptionRuns(words []string, at int) bool {
 }
 
 // gitReads are the first words of git config that change no setting.
-var gitReads = wordSet("--get --get-all --get-regexp --get-urlmatch --list -l get list")
+var gitReads = WordSet("--get --get-all --get-regexp --get-urlmatch --list -l get list")
 
 // gitSets reports whether a word of git config is, or leads to, the name of a setting that it writes, or
 // is a command as its value. What a setting runs depends on its name.
@@ -168,7 +168,7 @@ func abbreviates(word, option string) bool {
 }
 
 // gitValues are the options before a subcommand of git whose value is the next word.
-var gitValues = wordSet("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source")
+var gitValues = WordSet("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source")
 
 // gitVerb returns the place of the subcommand among the words of git.
 func gitVerb(words []string) int {

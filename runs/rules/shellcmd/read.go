@@ -30,7 +30,7 @@ type Command struct {
 }
 
 // keywords are the words after which the parser recurses.
-var keywords = wordSet("if then else elif while until for select case do function coproc time in [[")
+var keywords = WordSet("if then else elif while until for select case do function coproc time in [[")
 
 // Read parses a command as bash, a superset of POSIX shells.
 func Read(text string) (*Command, error) {
@@ -53,7 +53,8 @@ func Read(text string) (*Command, error) {
 	return &Command{text, file}, nil
 }
 
-func wordSet(lines ...string) map[string]bool {
+// WordSet returns the set of the words in lines.
+func WordSet(lines ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, line := range lines {
 		for word := range strings.FieldsSeq(line) {
