@@ -142,6 +142,7 @@ func (c *Call) ownsWhatEnds(w *workingCopy) error {
 		owned = run == nil || run.Principal == c.Caller.Principal
 	} else {
 		besides := map[api.RunKind]int{}
+		whole = w.state.Cut[api.KindCall] == nil && w.state.Cut[api.KindParentClarification] == nil
 		for _, run := range w.state.Runs {
 			active := w.session != nil && run.RunID == w.session.ActiveRunID
 			asks := !model.TakesSlot(run.Kind) && !model.Terminal(run.Status)

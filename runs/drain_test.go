@@ -214,3 +214,37 @@ func TestAnAgentDoesNotInterruptMoreThanItsOwn(t *testing.T) {
 	_, _, err := runs.Decide(state, interrupt, startMs)
 	requireCode(t, api.CodeForbidden, err)
 }
+
+// An earlier command of the batch may have ended loaded runs, so their number does not say what is left.
+func TestADrainGoesOnAfterTheLastLoadedRun(t *testing.T) {
+	t.Parallel()
+	state := runs.NewState("s")
+	state.Session = &model.Session{SessionID: "s", AgentID: "a", Principal: "agent:a", LastEventID: 9}
+	ended := &model.Run{RunID: "ended", SessionID: "s", Kind: api.KindCall, Status: api.StatusCancelled, Principal: "agent:a", FirstEventID: 5}
+	state.Runs["ended"] = ended
+	decide := func(command runs.Command) ([]*model.Effect, error) {
+		require.NoError(t, runs.Prepare(command, newHouse(t).newID))
+		change, _, err := runs.Decide(state, command, startMs)
+		return change.NewEffects, err
+	}
+	for _, one := range []struct {
+		kind    api.RunKind
+		command runs.Command
+	}{
+		{"", &runs.EndSession{SessionID: "s"}},
+		{api.KindCall, &runs.InterruptSession{SessionID: "s"}},
+		{api.KindParentClarification, &runs.InterruptSession{SessionID: "s"}},
+	} {
+		state.Cut = nil
+		effects, err := decide(one.command)
+		require.NoError(t, err)
+		require.Empty(t, effects)
+		state.Cut = map[api.RunKind]*model.Run{one.kind: ended}
+		effects, err = decide(one.command)
+		require.NoError(t, err)
+		require.Len(t, effects, 1)
+		require.Equal(t, "ended", effects[0].RunID)
+	}
+	_, err := decide(&runs.Call{Command: &runs.InterruptSession{SessionID: "s"}, Caller: &auth.Identity{Principal: "agent:a", Role: api.RoleAgent, Via: auth.ViaToken}})
+	requireCode(t, api.CodeForbidden, err)
+}

@@ -22,8 +22,8 @@ func (w *workingCopy) drainFirst(p drainPayload) (ended bool) {
 	return ended
 }
 
-// drain ends up to DrainChunk fully loaded runs. It returns the oldest run that is left, or nil,
-// and reports whether it ended a run that takes no slot.
+// drain ends up to DrainChunk fully loaded runs. It returns the oldest run that is left, or the last
+// loaded one if others may be left, or nil. It reports whether it ended a run that takes no slot.
 func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	list := slices.DeleteFunc(w.unfinished(), func(run *model.Run) bool { return !p.ends(run) })
 	whole := slices.IndexFunc(list, func(run *model.Run) bool { return w.state.LeftOut[run.RunID] })
@@ -48,9 +48,22 @@ func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 		ended = w.interruptCalls(list, p) || ended
 	}
 	if len(rest) == 0 {
-		return nil, ended
+		return w.cut(p), ended
 	}
 	return rest[0], ended
+}
+
+// cut returns the last loaded run after which the drain may have to end runs that are not loaded, or nil.
+func (w *workingCopy) cut(p *drainPayload) *model.Run {
+	if p.Ended {
+		return w.state.Cut[""]
+	}
+	for _, kind := range []api.RunKind{api.KindCall, api.KindParentClarification} {
+		if last := w.state.Cut[kind]; last != nil && p.ends(last) {
+			return last
+		}
+	}
+	return nil
 }
 
 // interruptCalls ends the calls of an interrupted session. It reports whether there was one.

@@ -231,16 +231,19 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 			keep(run.RunID)
 		}
 	}
-	keepOldest := func(needed bool, ends func(*model.Run) bool) {
+	keepOldest := func(needed bool, kind api.RunKind, ends func(*model.Run) bool) {
 		oldest := slices.SortedFunc(maps.Values(state.Runs), func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
 		oldest = slices.DeleteFunc(oldest, func(run *model.Run) bool { return !needed || model.Terminal(run.Status) || !ends(run) })
 		for _, run := range oldest[:min(len(oldest), runs.DrainChunk+1)] {
 			keep(run.RunID)
 		}
+		if len(oldest) > runs.DrainChunk {
+			less.Cut[kind] = oldest[runs.DrainChunk]
+		}
 	}
-	keepOldest(needs.UnfinishedRuns, func(*model.Run) bool { return true })
+	keepOldest(needs.UnfinishedRuns, "", func(*model.Run) bool { return true })
 	for _, kind := range []api.RunKind{api.KindParentClarification, api.KindCall} {
-		keepOldest(needs.UnfinishedBesides, func(run *model.Run) bool { return run.Kind == kind })
+		keepOldest(needs.UnfinishedBesides, kind, func(run *model.Run) bool { return run.Kind == kind })
 	}
 	newest := map[string]*model.Request{}
 	for _, request := range state.Requests {

@@ -33,7 +33,7 @@ type Needs struct {
 	SessionRequestIDs  []string
 	SessionRequestKind model.RequestKind
 	// UnfinishedRuns loads the oldest DrainChunk+1 non-terminal runs of the session, up to DrainBytes,
-	// and one more run, which is in State.LeftOut.
+	// and one more run, which is in State.LeftOut. State.Cut tells whether there may be more.
 	UnfinishedRuns bool
 	// UnfinishedBesides loads the runs that take no slot: the oldest DrainChunk+1 unfinished calls, and
 	// as many parent clarifications, each with the same limits.

@@ -91,7 +91,7 @@ func (r *Remembered) Committed() {
 		// Idle sessions stay cached longest and are most of the cache. Empty maps would dominate their size.
 		state.Runs, state.Requests, state.Messages, r.shown, r.mail = nil, nil, nil, nil, nil
 	}
-	state.LeftOut = nil
+	state.LeftOut, state.Cut = nil, nil
 	state.Queued, state.OpenCalls, state.OpenClarifications, state.Mailbox = nil, nil, nil, nil
 	state.Records, state.Effects, state.Rules, state.RuleCounts, state.Tokens, state.NameCounts = nil, nil, nil, nil, nil, nil
 }

@@ -32,6 +32,10 @@ type State struct {
 	// LeftOut has unfinished runs, by RunID, whose requests were not loaded because of the byte limit.
 	// A drain leaves them for later.
 	LeftOut map[string]bool
+	// Cut has the last run that was loaded for UnfinishedRuns, under "", and for UnfinishedBesides, by
+	// kind, where the limits may have left out later ones. Earlier commands of the batch may have ended
+	// the loaded runs, so these do not tell whether others are left.
+	Cut map[api.RunKind]*model.Run
 	// Queued counts the queued runs, with the bytes of their inputs and metadata. OpenCalls counts the
 	// open requests of calls, with their bytes. OpenClarifications counts the open clarifications, with
 	// their questions and partial answers. Mailbox counts the unacknowledged messages, with their
@@ -93,6 +97,7 @@ func NewState(sessionID string) *State {
 		Runs:      map[string]*model.Run{},
 		Requests:  map[RequestKey]*model.Request{},
 		LeftOut:   map[string]bool{},
+		Cut:       map[api.RunKind]*model.Run{},
 		Records:   map[model.RecordKey]*model.IdempotencyRecord{},
 		Effects:   map[string]*model.Effect{},
 		Messages:  map[string]*model.Message{},

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -111,27 +110,6 @@ var (
 	queueHeads = Key{Parts: 2, ofSession: func(load *door.Load, add func(tuple)) {
 		add(tuple{load.SessionID, strconv.Itoa(len(load.Needs) + 1)})
 	}}
-	// unfinishedRuns are the sessions whose oldest runs end, with the batch's maximum number,
-	// their kind if it is only one, and maximum bytes.
-	unfinishedRuns = Key{Parts: 4, ofSession: func(load *door.Load, add func(tuple)) {
-		all, besides, bytes := 0, 0, strconv.Itoa(runs.DrainBytes)
-		for i := range load.Needs {
-			if load.Needs[i].UnfinishedRuns {
-				all++
-			}
-			if load.Needs[i].UnfinishedBesides {
-				besides++
-			}
-		}
-		if all > 0 {
-			add(tuple{load.SessionID, strconv.Itoa((all+besides)*runs.DrainChunk + 1), "", bytes})
-		}
-		if besides > 0 {
-			most := strconv.Itoa((all+besides)*runs.DrainChunk + 1)
-			add(tuple{load.SessionID, most, string(api.KindParentClarification), bytes})
-			add(tuple{load.SessionID, most, string(api.KindCall), bytes})
-		}
-	}}
 	namedRuns  = pairs(func(n *runs.Needs) string { return n.RunID })
 	chosenRuns = Key{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		addIf(n.ChosenRunID != "", add, tuple{n.ChosenRunID})
@@ -212,40 +190,6 @@ func (s *States) readRuns(rows columns.Rows) error {
 // readStartedRuns reads runs with requests, which have no place in the queue.
 func (s *States) readStartedRuns(rows columns.Rows) error {
 	return columns.Runs.Each(rows, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
-}
-
-// unfinishedRun is a run, and whether it is beyond the bytes that may be loaded.
-type unfinishedRun struct {
-	model.Run
-	beyond int64
-}
-
-// readUnfinishedRuns counts the queue positions itself: the start of the queue is loaded, and
-// counting each position in SQL would be quadratic.
-func (s *States) readUnfinishedRuns(rows columns.Rows) error {
-	queues := map[string][]*model.Run{}
-	whole := map[string]bool{}
-	targets := func(u *unfinishedRun) []any { return append(columns.Runs.Targets(&u.Run), &u.beyond) }
-	err := columns.Each(rows, targets, func(u *unfinishedRun) {
-		r, state := &u.Run, s.of[u.SessionID]
-		if u.beyond == 0 {
-			whole[r.RunID] = true
-			delete(state.LeftOut, r.RunID)
-		} else if !whole[r.RunID] {
-			state.LeftOut[r.RunID] = true
-		}
-		state.Runs[r.RunID] = r
-		if r.Status == api.StatusQueued {
-			queues[r.SessionID] = append(queues[r.SessionID], r)
-		}
-	})
-	for _, queue := range queues {
-		slices.SortFunc(queue, func(a, b *model.Run) int { return cmp.Compare(a.FirstEventID, b.FirstEventID) })
-		for ahead, run := range queue {
-			run.QueuedAhead = int64(ahead)
-		}
-	}
-	return err
 }
 
 // readChosenRuns puts each run into the states that chose its id, whatever its session.

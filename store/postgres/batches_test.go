@@ -43,3 +43,11 @@ func TestBatches(t *testing.T) {
 		}
 	})
 }
+
+func TestABatchLeavesNoRunOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	store, err := Open(t.Context(), postgrestest.URL(t), Options{NoListen: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	storetest.RequireWholeDrains(t, store, &engine{lanes: store.lanes, reads: store.reads})
+}

@@ -6,9 +6,11 @@ import (
 )
 
 // unfinishedRuns returns the oldest unfinished runs of the session of k: those within its
-// limits, at least one, and one beyond them. A run's size includes its loaded requests.
+// limits, at least one, and one beyond them. A run's size includes its loaded requests. Later runs
+// may follow one that is cut.
 var unfinishedRuns = `
-	SELECT n.*, CASE WHEN n.place > 1 AND n.bytes > k.budget::bigint THEN 1 ELSE 0 END::bigint AS beyond
+	SELECT n.*, CASE WHEN n.place > 1 AND n.bytes > k.budget::bigint THEN 1 ELSE 0 END::bigint AS beyond,
+		CASE WHEN n.place >= k.most::bigint OR n.place > 1 AND n.bytes > k.budget::bigint THEN 1 ELSE 0 END::bigint AS cut
 	FROM (
 		SELECT x.*, row_number() OVER w AS place, sum(x.size) OVER w AS bytes
 		FROM (
@@ -116,7 +118,7 @@ FROM (
 
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": `
-SELECT r.*, r.beyond
+SELECT r.*, r.beyond, r.cut, k.kind
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (session_id, most, kind, budget)
 CROSS JOIN LATERAL (` + unfinishedRuns + `) AS r`,
 

@@ -33,6 +33,12 @@ func TestBatches(t *testing.T) {
 	})
 }
 
+func TestABatchLeavesNoRunOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	store := openInMemory(t, Options{})
+	storetest.RequireWholeDrains(t, store, &engine{store: store})
+}
+
 // tablesOf bypasses the store, on its own connection: other connections do not see an in-memory
 // database.
 func tablesOf(t *testing.T, store *Store) storetest.Tables {

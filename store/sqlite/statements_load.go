@@ -9,12 +9,14 @@ import (
 var comparesNow = map[string]bool{"rule counts": true}
 
 // unfinishedRuns returns the oldest unfinished runs of each session: those within its limits, at
-// least one, and one beyond them. A run's size includes its loaded requests.
+// least one, and one beyond them. A run's size includes its loaded requests. Later runs may follow one
+// that is cut.
 var unfinishedRuns = `
 WITH measured AS (
-	SELECT one.run_id, row_number() OVER w AS place, one.size, sum(one.size) OVER w AS bytes, CAST(one.budget AS INTEGER) AS budget
+	SELECT one.run_id, row_number() OVER w AS place, one.size, sum(one.size) OVER w AS bytes,
+		CAST(one.budget AS INTEGER) AS budget, CAST(one.most AS INTEGER) AS most, one.of_kind
 	FROM (
-		SELECT k.key, k.value ->> 3 AS budget, r.run_id, r.first_event_id, ` + read.RunSize + ` AS size
+		SELECT k.key, k.value ->> 1 AS most, k.value ->> 2 AS of_kind, k.value ->> 3 AS budget, r.run_id, r.first_event_id, ` + read.RunSize + ` AS size
 		FROM json_each($1) AS k
 		CROSS JOIN runs AS r ON r.run_id IN (
 			SELECT one.run_id FROM runs AS one
@@ -23,7 +25,9 @@ WITH measured AS (
 	) AS one
 	WINDOW w AS (PARTITION BY one.key ORDER BY one.first_event_id)
 ), page AS MATERIALIZED (
-	SELECT n.run_id, CASE WHEN n.place > 1 AND n.bytes > n.budget THEN 1 ELSE 0 END AS beyond
+	SELECT n.run_id, n.of_kind,
+		CASE WHEN n.place > 1 AND n.bytes > n.budget THEN 1 ELSE 0 END AS beyond,
+		CASE WHEN n.place >= n.most OR n.place > 1 AND n.bytes > n.budget THEN 1 ELSE 0 END AS cut
 	FROM measured AS n
 	WHERE n.place <= 2 OR n.bytes - n.size <= n.budget
 )`
@@ -114,7 +118,7 @@ CROSS JOIN runs AS r ON r.run_id = ` + newestNamed,
 
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": unfinishedRuns + `
-SELECT r.*, page.beyond
+SELECT r.*, page.beyond, page.cut, page.of_kind
 FROM page
 CROSS JOIN runs AS r ON r.run_id = page.run_id`,
 
