@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/retain"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
@@ -71,14 +72,19 @@ WHERE session_id = $1 AND updated_at_ms < $2
 	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(life, '') ELSE '' END`
 
-	// A rule that settled something stays as long as that.
+	// A rule that settled something stays as long as that. sqlOldRules says of the rules that were created
+	// before $1, after the position $2, $3, whether sqlSweepRules may delete them. There may be very many that
+	// it may not, so it does not look for them with the write connection held.
+	sqlOldRules = `
+SELECT l.created_at_ms, l.rule_id,
+	coalesce(l.revoked_at_ms < $1 OR l.expires_at_ms < $1, 0) AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = l.rule_id)
+FROM rules AS l INDEXED BY rules_list
+WHERE (l.created_at_ms, l.rule_id) > ($2, $3) AND l.created_at_ms < $1
+ORDER BY l.created_at_ms, l.rule_id LIMIT CAST($4 AS bigint)`
 	sqlSweepRules = `
 DELETE FROM rules
-WHERE rule_id IN (
-	SELECT l.rule_id FROM rules AS l INDEXED BY rules_list
-	WHERE l.created_at_ms < $1 AND (l.revoked_at_ms < $1 OR l.expires_at_ms < $1)
-		AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = l.rule_id)
-	LIMIT CAST($2 AS bigint))`
+WHERE rule_id IN (SELECT k.value FROM json_each($2) AS k) AND (revoked_at_ms < $1 OR expires_at_ms < $1)
+	AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = rules.rule_id)`
 )
 
 var retention = retain.Statements{
@@ -112,24 +118,54 @@ func (s *Store) alone(ctx context.Context, doing string, do func(context.Context
 	return err
 }
 
-// SweepRules implements [upkeep.Keeper].
+// oldRulesPage is how many rules one read looks at.
+const oldRulesPage = 500
+
+// oldRule is a rule's position in rules_list, and whether it may be deleted.
+type oldRule struct {
+	createdAtMs int64
+	ruleID      string
+	deletable   bool
+}
+
+// SweepRules implements [upkeep.Keeper]. It holds the write connection only for the deletion.
 func (s *Store) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
-	return s.sweep(ctx, sqlSweepRules, beforeMs, limit)
+	var found []string
+	targets := func(r *oldRule) []any { return []any{&r.createdAtMs, &r.ruleID, &r.deletable} }
+	var last oldRule
+	for page := oldRulesPage; page == oldRulesPage && len(found) < limit; {
+		page = 0
+		err := s.reads.Ask(ctx, read.Query{SQL: sqlOldRules, Args: []any{beforeMs, last.createdAtMs, last.ruleID, oldRulesPage}, Read: func(rows columns.Rows) error {
+			return columns.Each(rows, targets, func(r *oldRule) {
+				if last = *r; r.deletable {
+					found = append(found, r.ruleID)
+				}
+				page++
+			})
+		}})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if len(found) == 0 {
+		return 0, nil
+	}
+	return s.sweep(ctx, sqlSweepRules, beforeMs, s.reads.List(found[:min(len(found), limit)]))
 }
 
 // SweepIdempotency implements [upkeep.Keeper].
 func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
-	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
+	return s.sweep(ctx, sqlSweepRecords, beforeMs, max(limit, 0))
 }
 
-// sweep queues for the write connection, and delays batches at most by limit deletions.
-func (s *Store) sweep(ctx context.Context, sql string, beforeMs int64, limit int) (int, error) {
+// sweep queues for the write connection, and delays batches at most by the deletions of one call.
+func (s *Store) sweep(ctx context.Context, sql string, beforeMs int64, which any) (int, error) {
 	write, err := s.writers.acquire(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer s.writers.release(write)
-	deleted, err := write.exec(context.WithoutCancel(ctx), sql, beforeMs, max(limit, 0))
+	deleted, err := write.exec(context.WithoutCancel(ctx), sql, beforeMs, which)
 	if err != nil {
 		return 0, failed("sweep", err)
 	}
