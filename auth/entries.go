@@ -15,11 +15,21 @@ func EntryBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Ent
 	return journal.New(nowMs, identity.Principal, event)
 }
 
+// ChangeBy is EntryBy for a change that needs the authority of the identity. The keyring may accept a
+// credential that another replica has just revoked, so the store checks it with the change.
+func ChangeBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Entry {
+	entry := EntryBy(identity, nowMs, event)
+	if identity != nil && identity.TokenID != "" {
+		entry.Caller = &journal.Caller{TokenID: identity.TokenID, SecretHash: identity.Credential}
+	}
+	return entry
+}
+
 // created returns the audit entry for a new token. With a nil identity, the actor is the token's
 // issuer or certificate check.
 func (t *Token) created(by *Identity) *journal.Entry {
 	event := api.AuditEvent{Type: api.AuditTokenCreated, TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, OnBehalfOf: t.OnBehalfOf}
-	entry := EntryBy(by, t.CreatedAtMs, event)
+	entry := ChangeBy(by, t.CreatedAtMs, event)
 	if by == nil {
 		entry.Actor = t.CreatedBy
 	}

@@ -79,7 +79,7 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 	}
 	secret, nowMs := NewSecret(), k.nowMs()
 	rotated, err := k.tokens.RotateToken(ctx, tokenID, HashOf(secret), HintOf(secret), nowMs+graceMs, nowMs,
-		EntryBy(From(ctx), nowMs, api.AuditEvent{Type: api.AuditTokenRotated, TokenID: tokenID, GraceMs: graceMs}))
+		ChangeBy(From(ctx), nowMs, api.AuditEvent{Type: api.AuditTokenRotated, TokenID: tokenID, GraceMs: graceMs}))
 	if err != nil {
 		return api.TokenSecret{}, err
 	}
@@ -103,7 +103,7 @@ func (k *Keyring) Revoke(ctx context.Context, tokenID string, keepAdmin bool) er
 	}
 	nowMs := k.nowMs()
 	changed, err := k.tokens.RevokeToken(ctx, tokenID, keepAdmin && !k.issuer, nowMs,
-		EntryBy(From(ctx), nowMs, api.AuditEvent{Type: api.AuditTokenRevoked, TokenID: tokenID}))
+		ChangeBy(From(ctx), nowMs, api.AuditEvent{Type: api.AuditTokenRevoked, TokenID: tokenID}))
 	if err != nil {
 		return err
 	}

@@ -222,3 +222,35 @@ func TestACachedSecretSignsNobodyIn(t *testing.T) {
 		})
 	}
 }
+
+// A replica whose cache still accepts an admin's secret changes nothing for it: what it creates would outlive
+// the revocation.
+func TestACachedSecretChangesNothing(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			keyring := auth.NewKeyring(auth.Options{
+				Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1_750_000_000_000 },
+			})
+			other := newKeyring(store.(auth.Tokens), auth.Required)
+			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			left, _ := token(t, other, api.CreateTokenBody{Name: "left", Role: api.RoleAdmin})
+			id, secret := token(t, other, api.CreateTokenBody{Name: "admin", Role: api.RoleAdmin})
+			call := func(path, body string) *reply { return a.post(t, path, body, bearer(secret)) }
+			call("/v1/tokens", `{"name":"made","role":"admin"}`).want(http.StatusCreated)
+			hook := call("/v1/webhooks", `{"url":"https://example.com","events":["completed"]}`).want(http.StatusCreated).textAt("webhook", "webhook_id")
+			require.NoError(t, other.Revoke(t.Context(), id, true))
+			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+			call("/v1/tokens", `{"name":"made later","principal":"user:later","role":"admin"}`).refused(api.CodeInvalidToken)
+			call("/v1/tokens/"+left+"/rotate", `{}`).refused(api.CodeInvalidToken)
+			a.do(t, http.MethodDelete, "/v1/tokens/"+left, "", bearer(secret)).refused(api.CodeInvalidToken)
+			call("/v1/webhooks", `{"url":"https://example.com","events":["completed"]}`).refused(api.CodeInvalidToken)
+			call("/v1/webhooks/"+hook+"/rotate", `{}`).refused(api.CodeInvalidToken)
+			call("/v1/me/addresses", `{"channel":"mail","address":"ada@example.com"}`).refused(api.CodeInvalidToken)
+			token, err := other.Token(t.Context(), left)
+			require.NoError(t, err)
+			require.Zero(t, token.RevokedAtMs)
+		})
+	}
+}

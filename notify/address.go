@@ -161,7 +161,7 @@ func (s *Service) addCode(ctx context.Context, caller, principal string, body *a
 		if principal != caller {
 			event.Principal = principal
 		}
-		entry := auth.EntryBy(auth.From(ctx), facts.nowMs, event)
+		entry := auth.ChangeBy(auth.From(ctx), facts.nowMs, event)
 		if added, err := s.options.Store.AddAddress(ctx, made, facts.most, &facts.counts, &after, entry); err != nil || added {
 			return made, code, err
 		}
@@ -234,7 +234,7 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 	if !left {
 		return api.Address{}, codeEnded()
 	}
-	entry := auth.EntryBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressVerified, AddressID: addressID, Channel: address.Channel})
+	entry := auth.ChangeBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressVerified, AddressID: addressID, Channel: address.Channel})
 	hash := codeHash(addressID, code)
 	verified, err := s.options.Store.VerifyAddress(ctx, address, hash, s.only(address), nowMs, entry)
 	if err != nil {
@@ -300,7 +300,7 @@ func (s *Service) own(ctx context.Context, principal, addressID string) (*Addres
 
 // Remove deletes an address. Errors: address_not_found; errors of the store.
 func (s *Service) Remove(ctx context.Context, principal, addressID string) error {
-	entry := auth.EntryBy(auth.From(ctx), s.options.NowMs(), api.AuditEvent{Type: api.AuditAddressRemoved, AddressID: addressID})
+	entry := auth.ChangeBy(auth.From(ctx), s.options.NowMs(), api.AuditEvent{Type: api.AuditAddressRemoved, AddressID: addressID})
 	removed, err := s.options.Store.RemoveAddress(ctx, principal, addressID, entry)
 	if err == nil && !removed {
 		err = unknownAddress()

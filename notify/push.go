@@ -93,7 +93,7 @@ func (s *Service) Subscribe(ctx context.Context, principal string, body *api.Pus
 			return s.view(&all[i]), nil
 		}
 	}
-	entry := auth.EntryBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel})
+	entry := auth.ChangeBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel})
 	added, err := s.options.Store.AddSubscription(ctx, made, entry)
 	switch {
 	case err != nil:

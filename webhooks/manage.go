@@ -88,7 +88,7 @@ func entryOf(ctx context.Context, what api.AuditEventType, e *Endpoint, nowMs in
 	if at, err := url.Parse(e.Settings.URL); err == nil {
 		event.Host = at.Host
 	}
-	return auth.EntryBy(auth.From(ctx), nowMs, event)
+	return auth.ChangeBy(auth.From(ctx), nowMs, event)
 }
 
 func errNotConfigured() error {

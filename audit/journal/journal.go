@@ -37,6 +37,16 @@ type Entry struct {
 	// Prev and Hash are "" before the entry is sealed.
 	Prev string
 	Hash string
+	// Caller, unless it is nil, has the authority for the change. It is not stored: the transaction is
+	// refused with invalid_token if the credential does not work any more.
+	Caller *Caller
+}
+
+// Caller is the credential of the caller who makes a change.
+type Caller struct {
+	TokenID string
+	// SecretHash is the hash of the presented secret, "" for a sign-in or an assertion of the token.
+	SecretHash string
 }
 
 // New returns an unsealed entry. Long texts are truncated.

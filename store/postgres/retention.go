@@ -75,7 +75,7 @@ WHERE rule_id IN (
 var retention = retain.Statements{
 	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
 	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, TrimSession: sqlTrimSession,
-	AddEntry: tokens.NewEntry,
+	AddEntry: tokens.NewEntry, HoldCaller: tokens.HoldCaller,
 }
 
 // alone implements [retain.Alone].

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
@@ -20,8 +22,15 @@ var tokenStatements = tokens.Statements{
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
 
-// WriteTokens implements [tokens.Writer], in one round trip.
+// WriteTokens implements [tokens.Writer]. It takes one round trip, unless a caller has to be checked.
 func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (changed int64, err error) {
+	if slices.ContainsFunc(writes, func(w tokens.Write) bool { return w.Entry != nil && w.Entry.Caller != nil }) {
+		err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
+			changed, err = writeForCaller(ctx, tx, writes)
+			return err
+		})
+		return changed, readFailure(ctx, err)
+	}
 	batch := &pgx.Batch{}
 	batch.Queue(sqlBegin)
 	for _, w := range writes {
@@ -37,6 +46,27 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 	batch.Queue(sqlCommit)
 	err = s.reads.SendBatch(ctx, batch).Close()
 	return changed, readFailure(ctx, err)
+}
+
+// writeForCaller runs statements one after the other, because a caller who is refused ends them.
+func writeForCaller(ctx context.Context, tx pgx.Tx, writes []tokens.Write) (changed int64, err error) {
+	for _, w := range writes {
+		sql, args := w.SQL, w.Args
+		if w.Entry != nil {
+			sql, args = withEntry(w)
+		}
+		if hold, of := tokens.HoldCaller(w.Entry); hold != "" {
+			if held, err := tx.Exec(ctx, hold, of...); err != nil || held.RowsAffected() == 0 {
+				return 0, cmp.Or(err, auth.Invalid())
+			}
+		}
+		tag, err := tx.Exec(ctx, sql, args...)
+		if err != nil {
+			return 0, err
+		}
+		changed = tag.RowsAffected()
+	}
+	return changed, nil
 }
 
 // withEntry returns a statement that also writes a line of the audit's own log if it changes a

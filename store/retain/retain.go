@@ -5,10 +5,12 @@
 package retain
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
@@ -44,6 +46,9 @@ type Statements struct {
 	TrimSession string
 	// AddEntry returns the statement that adds a line to the audit's own log, and its arguments.
 	AddEntry func(*journal.Entry) (sql string, args []any)
+	// HoldCaller returns the statement that changes no row unless the line's caller may still change
+	// something, and its arguments; "" for a line without a caller.
+	HoldCaller func(*journal.Entry) (sql string, args []any)
 }
 
 // The statements of retention that are the same in both engines, whose tests check their plans: of session $1,
@@ -161,6 +166,11 @@ func trimLog(ctx context.Context, tx Transaction, s *Statements, sessionID strin
 
 // addEntry writes a line of the audit's own log.
 func (s *Statements) addEntry(ctx context.Context, tx Transaction, entry *journal.Entry) error {
+	if hold, args := s.HoldCaller(entry); hold != "" {
+		if held, err := tx.Write(ctx, hold, args...); err != nil || held == 0 {
+			return cmp.Or(err, auth.Invalid())
+		}
+	}
 	sql, args := s.AddEntry(entry)
 	_, err := tx.Write(ctx, sql, args...)
 	return err

@@ -90,7 +90,7 @@ WHERE rule_id IN (SELECT k.value FROM json_each($2) AS k) AND (revoked_at_ms < $
 var retention = retain.Statements{
 	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
 	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns}, TrimSession: sqlTrimSession,
-	AddEntry: tokens.NewEntry,
+	AddEntry: tokens.NewEntry, HoldCaller: tokens.HoldCaller,
 }
 
 // alone implements [retain.Alone]. It queues for the write connection, and delays batches at most by the

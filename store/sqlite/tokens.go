@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/store/retain"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
@@ -17,6 +19,11 @@ var tokenStatements = tokens.Statements{
 func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (changed int64, err error) {
 	err = s.alone(ctx, "write tokens", func(ctx context.Context, tx retain.Transaction) (err error) {
 		for _, w := range writes {
+			if hold, args := tokens.HoldCaller(w.Entry); hold != "" {
+				if held, err := tx.Write(ctx, hold, args...); err != nil || held == 0 {
+					return cmp.Or(err, auth.Invalid())
+				}
+			}
 			if changed, err = tx.Write(ctx, w.SQL, w.Args...); err != nil {
 				return err
 			}

@@ -29,6 +29,16 @@ func EntryArgs(e *journal.Entry) []any {
 // NewEntry returns the statement that adds a line, and its arguments.
 func NewEntry(e *journal.Entry) (sql string, args []any) { return AddEntry, EntryArgs(e) }
 
+// HoldCaller returns the statement that keeps the credential of the line's caller from being revoked
+// before the transaction ends, and its arguments; "" for a line without one. If it changes no row, the
+// credential does not work, and the transaction has to be refused with [auth.Invalid].
+func HoldCaller(e *journal.Entry) (sql string, args []any) {
+	if e == nil || e.Caller == nil {
+		return "", nil
+	}
+	return sqlHoldCaller, []any{e.Caller.TokenID, e.Caller.SecretHash, e.TimestampMs}
+}
+
 // EntryTargets returns where a line is scanned to.
 func EntryTargets(e *journal.Entry) []any {
 	return []any{&e.ArrivalID, &e.EntryID, &e.TimestampMs, (*string)(&e.Type), &e.Actor, (*[]byte)(&e.Body), &e.BodyDigest, &e.Prev, &e.Hash}

@@ -10,7 +10,8 @@ const AddEntry = sqlAddEntry
 // idempotency_key exist. sqlRotateToken takes $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms and $5 the
 // current time, and only changes an active token. sqlTouchToken takes $1 token_id and $2 last_used_at_ms.
 // sqlRevokeToken takes $1 token_id, $2 the current time and $3 whether to keep the last active admin. sqlLockToken locks
-// $1 token_id, so that a sign-in sees a concurrent rotation, or the rotation deletes the sign-in.
+// $1 token_id, so that a sign-in sees a concurrent rotation, or the rotation deletes the sign-in. sqlHoldCaller locks
+// $1 token_id if it works at the time $3 with the secret with the hash $2, ” for any secret.
 const (
 	sqlAddToken = `
 INSERT INTO tokens (token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
@@ -28,6 +29,10 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT CAST($3 AS boolean) OR ro
 	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.created_by <> 'oidc' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
 		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
 	sqlLockToken  = `UPDATE tokens SET hint = hint WHERE token_id = $1`
+	sqlHoldCaller = `
+UPDATE tokens SET hint = hint
+WHERE token_id = $1 AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($3 AS bigint))
+	AND (CAST($2 AS text) = '' OR secret_hash = $2 OR previous_hash = $2 AND previous_until_ms > CAST($3 AS bigint))`
 	sqlTouchToken = `
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
 )

@@ -8,6 +8,7 @@ package tokens
 
 import (
 	"context"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -23,12 +24,12 @@ type Write struct {
 	SQL  string
 	Args []any
 	// Entry, unless it is nil, is a line of the audit's own log that is written when the statement
-	// changes a row.
+	// changes a row. Its Caller is checked before the statement; see [HoldCaller].
 	Entry *journal.Entry
 }
 
 // Writer runs statements in one transaction and returns the number of rows that the last one
-// changed. Errors: as for auth.Tokens.
+// changed. Errors: as for auth.Tokens; invalid_token for a caller whose credential does not work.
 type Writer interface {
 	WriteTokens(ctx context.Context, writes ...Write) (int64, error)
 }
@@ -43,7 +44,8 @@ type Statements struct {
 	HeadsByID string
 	// LockSeal prevents concurrent seals of the audit's own log; "" if they are impossible.
 	LockSeal string
-	// LockRevoke, before a revocation, prevents concurrent revocations; "" if they are impossible.
+	// LockRevoke, before a revocation or a rotation, prevents concurrent ones; "" if they are impossible.
+	// Two of them may be about each other's caller.
 	LockRevoke string
 }
 
@@ -212,18 +214,22 @@ func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
 
 // RotateToken implements auth.Tokens.
 func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
-	changed, err := k.write(ctx,
+	return k.alone(ctx,
 		Write{SQL: sqlLockToken, Args: []any{tokenID}},
 		Write{SQL: sqlDropSignInsOfToken, Args: []any{tokenID}},
 		Write{SQL: sqlRotateToken, Args: []any{tokenID, hash, hint, previousUntilMs, nowMs}, Entry: entry})
-	return changed > 0, err
 }
 
 // RevokeToken implements auth.Tokens.
 func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64, entry *journal.Entry) (bool, error) {
-	writes := []Write{{SQL: sqlRevokeToken, Args: []any{tokenID, nowMs, keepAdmin}, Entry: entry}}
+	return k.alone(ctx, Write{SQL: sqlRevokeToken, Args: []any{tokenID, nowMs, keepAdmin}, Entry: entry})
+}
+
+// alone writes without a concurrent revocation or rotation, and reports whether the last statement changed
+// a row.
+func (k *Keeper) alone(ctx context.Context, writes ...Write) (bool, error) {
 	if k.statements.LockRevoke != "" {
-		writes = []Write{{SQL: k.statements.LockRevoke}, writes[0]}
+		writes = slices.Insert(writes, 0, Write{SQL: k.statements.LockRevoke})
 	}
 	changed, err := k.write(ctx, writes...)
 	return changed > 0, err

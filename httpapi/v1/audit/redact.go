@@ -51,7 +51,7 @@ func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
 		for _, id := range ids {
 			event.EventIDs = append(event.EventIDs, strconv.FormatInt(id, 10))
 		}
-		return auth.EntryBy(auth.From(r.Context()), nowMs, event)
+		return auth.ChangeBy(auth.From(r.Context()), nowMs, event)
 	}
 	count, err := a.Redactor.RedactEvents(r.Context(), redaction)
 	if err != nil {
