@@ -80,7 +80,7 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 		},
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return nil, nil },
-		Reach:    func(context.Context, string) (reads.Scope, error) { return reads.Scope{}, nil },
+		Reach:    func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
 	})
 }
 

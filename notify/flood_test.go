@@ -70,7 +70,7 @@ func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
 				Store: stored, Reader: reader, Channels: map[string]notify.Channel{"pager": channel}, NewID: runs.NewID,
 				NowMs: func() int64 { return nowMs }, Logger: s.log.logger(),
 				Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return []string{"user:ada"}, nil },
-				Reach:    func(context.Context, string) (reads.Scope, error) { return reads.Scope{}, nil },
+				Reach:    func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
 			})
 			runID := raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g")
 			record, err := s.Store.Run(t.Context(), runID)

@@ -121,7 +121,7 @@ func (s *Service) available(ctx context.Context, request *model.Request, notice 
 	return s.atInbox(ctx, request, notice.Principal)
 }
 
-// countOpen counts the open requests within a person's scope.
+// countOpen counts the open requests that a person reaches with any of their credentials.
 func (s *Service) countOpen(ctx context.Context, principal string) (int64, error) {
 	var all int64
 	reach, err := s.options.Reach(ctx, principal)
@@ -129,7 +129,7 @@ func (s *Service) countOpen(ctx context.Context, principal string) (int64, error
 		return 0, err
 	}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		count, err := s.options.Reader.Within(reach).CountPendingRequests(ctx, reads.RequestQuery{Kind: kind})
+		count, err := s.options.Reader.CountPendingRequests(ctx, reads.RequestQuery{Kind: kind, AnyOf: reach})
 		if err != nil {
 			return 0, err
 		}

@@ -59,8 +59,8 @@ type Options struct {
 	// ByLink returns the identity with which a person decides about a run by the link of a message; nil
 	// if they may not. A nil function means nobody may.
 	ByLink func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error)
-	// Reach returns the scope of a person, for counts.
-	Reach func(ctx context.Context, principal string) (reads.Scope, error)
+	// Reach returns the scopes of a person's credentials, for counts; none for everything.
+	Reach func(ctx context.Context, principal string) ([]reads.Scope, error)
 	// ExternalURL is the public URL of the service, without a slash at the end. If it is empty,
 	// messages have no link.
 	ExternalURL string

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/auth"
@@ -31,26 +33,32 @@ func (s *Service) notifications() *notify.Service {
 				return scope.FitsRun(run)
 			})
 		},
-		Reach: func(ctx context.Context, principal string) (reads.Scope, error) {
+		Reach: func(ctx context.Context, principal string) ([]reads.Scope, error) {
 			return reachOf(ctx, s.options.Keyring, principal)
 		},
 	})
 }
 
-// reachOf returns the scope of a person: everything, or the scope of the person's first token.
-func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) (reads.Scope, error) {
+// maxReach is the maximum number of different scopes of a person that are counted, which bounds the
+// statement.
+const maxReach = 50
+
+// reachOf returns the scopes of a person's tokens, each once, or none if one of them reaches everything or
+// the person has no token.
+func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) ([]reads.Scope, error) {
 	deciders, _, err := keyring.Deciders(ctx)
-	reach, found := reads.Scope{}, false
+	var reach []reads.Scope
 	for _, decider := range deciders {
 		if decider.Principal != principal {
 			continue
 		}
 		scope := reads.ScopeOf(decider)
 		if !scope.Bounded() {
-			return scope, err
+			return nil, err
 		}
-		if !found {
-			reach, found = scope, true
+		same := func(known reads.Scope) bool { return reflect.DeepEqual(known, scope) }
+		if len(reach) < maxReach && !slices.ContainsFunc(reach, same) {
+			reach = append(reach, scope)
 		}
 	}
 	return reach, err

@@ -72,6 +72,9 @@ type RequestQuery struct {
 	OpenAtMs int64
 	// EachQuestion counts unanswered questions instead of requests. Only counts use it.
 	EachQuestion bool
+	// AnyOf selects only requests within one of these scopes, in addition to the reader's; empty selects
+	// all. Only counts use it.
+	AnyOf []Scope
 }
 
 // RequestPosition is the keyset cursor of a list of requests.

@@ -21,6 +21,7 @@ func (l *Lists) requestFilter(q reads.RequestQuery, scope *reads.Scope) filter {
 		f.and("(q.due_at_ms IS NULL OR q.due_at_ms > ?)", q.OpenAtMs)
 	}
 	f.requestWithin(scope)
+	f.requestWithinAny(q.AnyOf)
 	return f
 }
 

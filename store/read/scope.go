@@ -143,6 +143,24 @@ func (f *filter) requestWithin(scope *reads.Scope) {
 	f.ownedRun("q", scope)
 }
 
+// requestWithinAny adds a condition that one of the scopes includes a row of q, unless there are none or one
+// includes everything.
+func (f *filter) requestWithinAny(scopes []reads.Scope) {
+	if slices.ContainsFunc(scopes, func(scope reads.Scope) bool { return !scope.Bounded() }) {
+		return
+	}
+	var alternatives []string
+	for i := range scopes {
+		one := filter{args: f.args}
+		one.requestWithin(&scopes[i])
+		f.args = one.args
+		alternatives = append(alternatives, "("+strings.Join(one.where, " AND ")+")")
+	}
+	if len(alternatives) > 0 {
+		f.where = append(f.where, "("+strings.Join(alternatives, " OR ")+")")
+	}
+}
+
 func (f *filter) inSessionWithin(scope *reads.Scope, column string) {
 	f.prefixed(column, scope.SessionPrefixes)
 	if len(scope.AgentIDs) > 0 || scope.OwnedBy != "" {

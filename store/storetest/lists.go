@@ -182,6 +182,30 @@ var listTests = map[string]func(*harness){
 			}
 		}
 	},
+	"list/a request within several scopes is counted once": func(h *harness) {
+		for _, one := range []struct{ session, agent string }{{"a-1", "x"}, {"a-2", "y"}, {"b-1", "x"}, {"b-2", "y"}, {"c-1", "z"}} {
+			h.do(&runs.CreateRun{
+				SessionID: one.session, SessionGiven: true, RunID: "run-of-" + one.session, AgentID: one.agent, Input: api.JSON(`1`), Suspend: new(approvals("a")),
+			})
+		}
+		ofA, ofX := reads.Scope{SessionPrefixes: []string{"a-"}}, reads.Scope{AgentIDs: []string{"x"}}
+		for _, test := range []struct {
+			within reads.Scope
+			anyOf  []reads.Scope
+			want   int64
+		}{
+			{reads.Scope{}, nil, 5},
+			{reads.Scope{}, []reads.Scope{ofA}, 2},
+			{reads.Scope{}, []reads.Scope{ofA, ofX}, 3},
+			{reads.Scope{}, []reads.Scope{ofA, ofA, {SessionPrefixes: []string{"a-1", "b-"}, AgentIDs: []string{"y", "z"}}}, 3},
+			{reads.Scope{}, []reads.Scope{ofA, {}}, 5},
+			{ofX, []reads.Scope{ofA, {SessionPrefixes: []string{"c-"}}}, 1},
+		} {
+			count, err := h.store.Within(test.within).CountPendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, AnyOf: test.anyOf})
+			require.NoError(h, err)
+			require.Equal(h, test.want, count, "%+v", test.anyOf)
+		}
+	},
 	"list/pending requests by (session, run, request), bytewise": func(h *harness) {
 		// Upper case sorts before lower case, and a dash before a digit.
 		for _, session := range []string{"b", "B", "a-1", "a1"} {

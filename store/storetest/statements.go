@@ -46,6 +46,9 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
 				q.Kind, q.EachQuestion = model.KindQuestion, true
 				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+				q.AnyOf = []reads.Scope{{SessionPrefixes: []string{"a", "b"}}, {SessionPrefixes: []string{"c"}, AgentIDs: []string{"x"}}}
+				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+				q.AnyOf = nil
 				q.Oldest = true
 				if session != "" {
 					add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })

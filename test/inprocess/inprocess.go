@@ -136,7 +136,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 				return scope.FitsRun(run)
 			})
 		},
-		Reach: func(context.Context, string) (reads.Scope, error) { return reads.Scope{}, nil },
+		Reach: func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
 	})
 	effects := loop.EffectsOptions{Logger: logger}
 	var notices deliver.Notices
