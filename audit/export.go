@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -66,11 +67,11 @@ type export struct {
 // Export writes the audit log (unless the scope is one session) and the events of the scope,
 // between a signed first line and a signed last line. Sessions are ordered by id, and their events
 // from the oldest. It holds one page of events in memory. It is not a snapshot of one moment:
-// concurrent changes may or may not be included. nowMs is the current time.
+// concurrent changes may or may not be included. now returns the time by the clock of the events.
 //
-// Errors: session_not_found, before anything is written; errors of the source and the writer, after
-// which the output has no last line.
-func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, scope Scope, nowMs int64) error {
+// Errors: session_not_found, before anything is written; errors of the source, the clock and the writer,
+// after which the output has no last line.
+func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, scope Scope, now func(context.Context) (int64, error)) error {
 	source := sources.Log
 	var only *model.Session
 	if scope.SessionID != "" {
@@ -84,6 +85,10 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 	}
 	// Later checkpoints may name events that are not in the export.
 	last, err := sources.last(ctx)
+	if err != nil {
+		return err
+	}
+	nowMs, err := now(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,6 +123,9 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 		more = len(sessions) == sessionPage
 	}
 	if err := e.checkpoints(ctx, sources.Checkpoints, scope, last); err != nil {
+		return err
+	}
+	if e.trailer.EndMs, err = now(ctx); err != nil {
 		return err
 	}
 	e.trailer.AtMs, e.trailer.Digest = nowMs, hex.EncodeToString(e.digest.Sum(nil))
@@ -183,7 +191,8 @@ func (e *export) chain(ctx context.Context, source Source, session *model.Sessio
 		for i := range events {
 			event := &events[i]
 			if after = event.EventID; after == 1 {
-				life, young = event.Hash(), event.TimestampMs > e.nowMs
+				// The row's life stays for an event whose hash was taken away.
+				life, young = cmp.Or(event.Hash(), life), event.TimestampMs > e.nowMs
 			}
 			if !begun && event.TimestampMs < sinceMs {
 				continue

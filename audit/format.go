@@ -29,6 +29,8 @@ type header struct {
 // trailer is the payload of the last line.
 type trailer struct {
 	AtMs int64 `json:"at_ms"`
+	// EndMs is the time when the export ended; 0 in an export of an older version.
+	EndMs int64 `json:"end_ms,omitzero"`
 	// Lines counts the lines before the last one; Digest is the hexadecimal SHA-256 of their bytes.
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`
@@ -58,9 +60,9 @@ type chainLine struct {
 	// is none. The hash is also "" for an event from before the chain was introduced.
 	AfterID   string `json:"after_id"`
 	AfterHash string `json:"after_hash"`
-	// Life is the session's life, as in a [Head]. Young means that the session began after the
-	// export did, so the audit log in the export may not contain the deletion of an earlier session
-	// with its id.
+	// Life is the session's life, as in a [Head]. Young means that the session's first event is dated
+	// after the beginning of the export, so the audit log in the export may not contain the deletion of
+	// an earlier session with its id.
 	Life  string `json:"life,omitempty"`
 	Young bool   `json:"young,omitzero"`
 }

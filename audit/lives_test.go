@@ -1,9 +1,14 @@
 package audit_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -83,4 +88,101 @@ func TestAChainCannotBeTakenAway(t *testing.T) {
 	require.NoError(t, err, "an older version wrote another session with this id")
 	require.EqualValues(t, 8, report.Unchained)
 	require.EqualValues(t, 1, report.Absent)
+}
+
+// rewrite replaces the events of session b. The first one is dated at a time.
+func (d *desk) rewrite(t *testing.T, firstMs int64) {
+	t.Helper()
+	delete(d.ledger, "b")
+	for i := range 3 {
+		d.add(t, "b", fmt.Sprintf(`{"type":"progress","forged":%d}`, i))
+		d.ledger["b"][i].TimestampMs = firstMs + int64(i)
+	}
+}
+
+// A session that begins while an export is written may follow a deletion that the export does not contain.
+// One that is dated later than the export cannot.
+func TestADateAfterTheExportHidesNothing(t *testing.T) {
+	t.Parallel()
+	d, c, keys, public := newDesk(t)
+	require.NoError(t, c.Look(t.Context()))
+	export := func(endMs int64) []string {
+		var file bytes.Buffer
+		require.NoError(t, audit.Export(t.Context(), &file, d.logged(), keys, audit.Scope{}, at(5000, endMs)))
+		lines := strings.SplitAfter(file.String(), "\n")
+		return lines[:len(lines)-1]
+	}
+	d.rewrite(t, 6000)
+	report, err := verify(export(6000), public)
+	require.NoError(t, err, "it began before the export ended")
+	require.EqualValues(t, 1, report.Young)
+	require.EqualValues(t, 6000, report.EndMs)
+
+	lines := export(5999)
+	_, err = verify(lines, public)
+	var broken *audit.BrokenError
+	require.ErrorAs(t, err, &broken)
+	require.Contains(t, lines[broken.Line-1], `{"chain":{"session_id":"b"`)
+	require.Contains(t, broken.Detail, "of session b with another first event")
+
+	// An older version did not say when the export ended.
+	var last struct {
+		Trailer string `json:"trailer"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+	payload, err := public.Verify("holdpoint-audit-trailer+jws", last.Trailer)
+	require.NoError(t, err)
+	older := strings.Replace(string(payload), `"end_ms":5999,`, "", 1)
+	require.NotEqual(t, string(payload), older)
+	signed, err := keys.Sign("holdpoint-audit-trailer+jws", []byte(older))
+	require.NoError(t, err)
+	lines[len(lines)-1] = `{"trailer":"` + signed + "\"}\n"
+	report, err = verify(lines, public)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, report.Young)
+	require.Zero(t, report.EndMs)
+}
+
+// keptRows is a desk whose sessions' rows say how they began.
+type keptRows struct {
+	*desk
+	lives map[string]string
+}
+
+func (k keptRows) SessionHead(_ context.Context, sessionID string) (*model.Session, error) {
+	return &model.Session{SessionID: sessionID, Life: k.lives[sessionID]}, nil
+}
+
+// An export of one session has no line about deletions, but hashes are never lost.
+func TestAChainCannotBeTakenAwayFromOneSession(t *testing.T) {
+	t.Parallel()
+	d, c, keys, public := newDesk(t)
+	whole := d.ledger["b"]
+	forge := func() {
+		d.ledger["b"] = slices.Clone(whole)
+		for i := range d.ledger["b"] {
+			event := &d.ledger["b"][i]
+			event.Body, event.BodyDigest, event.Prev = api.JSON(`{"type":"progress","forged":true}`), "", ""
+		}
+	}
+	forge()
+	scope := audit.Scope{SessionID: "b"}
+	sources := func(rows map[string]string) audit.Sources {
+		return audit.Sources{Log: keptRows{d, rows}, Entries: d, Checkpoints: d}
+	}
+	report, err := verify(exported(t, sources(nil), keys, scope), public)
+	require.NoError(t, err, "nothing tells that the session had hashes")
+	require.EqualValues(t, 8, report.Unchained)
+
+	var broken *audit.BrokenError
+	_, err = verify(exported(t, sources(map[string]string{"b": whole[0].Hash()}), keys, scope), public)
+	require.ErrorAs(t, err, &broken)
+	require.Contains(t, broken.Detail, "event 1 of session b is not the first one of the session that was exported")
+
+	d.ledger["b"] = whole
+	require.NoError(t, c.Look(t.Context()))
+	forge()
+	_, err = verify(exported(t, sources(nil), keys, scope), public)
+	require.ErrorAs(t, err, &broken)
+	require.Contains(t, broken.Detail, "its hashes were removed")
 }

@@ -34,7 +34,9 @@ func (b *BrokenError) Error() string { return fmt.Sprintf("line %d: %s", b.Line,
 // Report describes a verified export.
 type Report struct {
 	Scope
-	AtMs           int64
+	AtMs int64
+	// EndMs is the time when the export ended; 0 in an export of an older version.
+	EndMs          int64
 	Chains, Events int64
 	// Entries counts the entries of the audit log.
 	Entries int64
@@ -47,6 +49,10 @@ type Report struct {
 	// names. Absent counts named events of sessions that are not in the export, because they were
 	// deleted (docs/retention.md) or not exported. Another session may have the same id.
 	Checkpoints, Signed, Absent int64
+	// Young counts the sessions with another first event than checkpoints name that are dated after the
+	// beginning of the export, and not after its EndMs. The export may have been too early for the entry
+	// that the earlier session with the id was deleted, so they may be forged.
+	Young int64
 }
 
 // verifier is the state of a verification.
@@ -67,6 +73,8 @@ type verifier struct {
 	life     string // of the chain
 	// deleted are the sessions whose deletion is in the audit log.
 	deleted map[sessionLife]bool
+	// young are the sessions that the report counts as Young.
+	young map[string]bool
 }
 
 // Verify verifies an export with the public keys alone: the export is complete, every event matches
@@ -195,7 +203,7 @@ func (v *verifier) readTrailer(l *line) error {
 	case t.Digest != hex.EncodeToString(v.digest.Sum(nil)):
 		return v.broken("an earlier line was changed, and every hash after it was recomputed")
 	}
-	v.report.AtMs, v.closed = t.AtMs, true
+	v.report.AtMs, v.report.EndMs, v.closed = t.AtMs, t.EndMs, true
 	return nil
 }
 
@@ -285,6 +293,9 @@ func (v *verifier) event(text []byte) error {
 		return v.join(&e)
 	}
 	v.report.Events++
+	if id == 1 && v.life != "" && v.life != e.Hash {
+		return v.broken("event 1 of %s is not the first one of the session that was exported: it was changed", chainCalled(v.session))
+	}
 	if e.Hash == "" && e.BodyDigest == "" && e.Prev == nil {
 		if v.lastHash != "" {
 			// An older version without chains wrote it during a rolling upgrade.
@@ -292,9 +303,6 @@ func (v *verifier) event(text []byte) error {
 		}
 		v.report.Unchained++
 		return nil
-	}
-	if id == 1 && v.life != "" && v.life != e.Hash {
-		return v.broken("event 1 of %s is not the first one of the session that was exported: it was changed", chainCalled(v.session))
 	}
 	return v.join(&e)
 }

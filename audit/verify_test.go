@@ -104,9 +104,18 @@ func newKeys(t *testing.T) (*signing.Keys, *signing.Public) {
 func exported(t *testing.T, source audit.Sources, keys *signing.Keys, scope audit.Scope) []string {
 	t.Helper()
 	var file bytes.Buffer
-	require.NoError(t, audit.Export(t.Context(), &file, source, keys, scope, 5000))
+	require.NoError(t, audit.Export(t.Context(), &file, source, keys, scope, at(5000)))
 	lines := strings.SplitAfter(file.String(), "\n")
 	return lines[:len(lines)-1]
+}
+
+// at returns a clock that stands at one of the times after the other, and at the last one from then on.
+func at(times ...int64) func(context.Context) (int64, error) {
+	return func(context.Context) (int64, error) {
+		nowMs := times[0]
+		times = times[min(1, len(times)-1):]
+		return nowMs, nil
+	}
 }
 
 func verify(lines []string, keys *signing.Public) (audit.Report, error) {
@@ -128,12 +137,12 @@ func TestWholeExports(t *testing.T) {
 	} {
 		report, err := verify(exported(t, audit.Sources{Log: l}, keys, wanted.scope), public)
 		require.NoError(t, err, name)
-		wanted.report.Scope, wanted.report.AtMs = wanted.scope, 5000
+		wanted.report.Scope, wanted.report.AtMs, wanted.report.EndMs = wanted.scope, 5000, 5000
 		require.Equal(t, wanted.report, report, name)
 	}
-	err := audit.Export(t.Context(), io.Discard, audit.Sources{Log: l}, keys, audit.Scope{SessionID: "nowhere"}, 1)
+	err := audit.Export(t.Context(), io.Discard, audit.Sources{Log: l}, keys, audit.Scope{SessionID: "nowhere"}, at(1))
 	require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
-	err = audit.Export(t.Context(), io.Discard, audit.Sources{Log: l}, keys, audit.Scope{SessionID: "\x00"}, 1)
+	err = audit.Export(t.Context(), io.Discard, audit.Sources{Log: l}, keys, audit.Scope{SessionID: "\x00"}, at(1))
 	require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
 
 	redacted := &l["b"][3]
@@ -154,7 +163,7 @@ func TestChangesAreFound(t *testing.T) {
 	l := newLedger(t)
 	whole := exported(t, audit.Sources{Log: l}, keys, audit.Scope{})
 	// Lines 1: header; 2: chain a; 3 to 10: its events; 11: its end; 12: chain b.
-	at := func(line int, old, now string) func([]string) []string {
+	onLine := func(line int, old, now string) func([]string) []string {
 		return func(lines []string) []string {
 			require.Contains(t, lines[line-1], old)
 			lines[line-1] = strings.Replace(lines[line-1], old, now, 1)
@@ -175,16 +184,16 @@ func TestChangesAreFound(t *testing.T) {
 		line   int64
 		says   string
 	}{
-		"body":                     {at(5, "hello", "hullo"), 5, "the body of event 3"},
-		"body redacted by another": {at(5, `"n":2,"text":"hello"`, `"redacted":true,"body_digest":"`+strings.Repeat("0", 64)+`"`), 5, "the body of event 3"},
-		"body redacted in part":    {at(5, `"n":2,"text":"hello"`, `"redacted":true,"body_digest":"`+l["a"][2].BodyDigest+`"`), 5, "the body of event 3"},
-		"actor":                    {at(5, "user:ada", "user:bob"), 5, "event 3"},
-		"time":                     {at(5, `"timestamp_ms":1002`, `"timestamp_ms":1001`), 5, "event 3"},
-		"run":                      {at(5, `"run-a"`, `"run-b"`), 5, "event 3"},
-		"type":                     {at(5, `"progress"`, `"output"`), 5, "event 3"},
-		"hash":                     {at(5, `"hash":"`, `"hash":"0`), 5, "event 3"},
-		"agent":                    {at(5, `"coder"`, `"codex"`), 32, "an earlier line was changed"},
-		"no JSON":                  {at(5, `{`, `[`), 5, "not a JSON object"},
+		"body":                     {onLine(5, "hello", "hullo"), 5, "the body of event 3"},
+		"body redacted by another": {onLine(5, `"n":2,"text":"hello"`, `"redacted":true,"body_digest":"`+strings.Repeat("0", 64)+`"`), 5, "the body of event 3"},
+		"body redacted in part":    {onLine(5, `"n":2,"text":"hello"`, `"redacted":true,"body_digest":"`+l["a"][2].BodyDigest+`"`), 5, "the body of event 3"},
+		"actor":                    {onLine(5, "user:ada", "user:bob"), 5, "event 3"},
+		"time":                     {onLine(5, `"timestamp_ms":1002`, `"timestamp_ms":1001`), 5, "event 3"},
+		"run":                      {onLine(5, `"run-a"`, `"run-b"`), 5, "event 3"},
+		"type":                     {onLine(5, `"progress"`, `"output"`), 5, "event 3"},
+		"hash":                     {onLine(5, `"hash":"`, `"hash":"0`), 5, "event 3"},
+		"agent":                    {onLine(5, `"coder"`, `"codex"`), 32, "an earlier line was changed"},
+		"no JSON":                  {onLine(5, `{`, `[`), 5, "not a JSON object"},
 		"dropped":                  {func(l []string) []string { return slices.Delete(l, 4, 5) }, 5, "event 3 of session a is missing"},
 		"first dropped":            {func(l []string) []string { return slices.Delete(l, 2, 3) }, 3, "event 1 of session a is missing"},
 		"last dropped":             {func(l []string) []string { return slices.Delete(l, 9, 10) }, 10, "event \"8\" of session a is missing"},
@@ -205,7 +214,7 @@ func TestChangesAreFound(t *testing.T) {
 		"forged end":               {func(l []string) []string { l[31] = forged[31]; return l }, 32, "is not among the known ones"},
 		"end of another":           {func(l []string) []string { l[31] = strings.Replace(l[0], "header", "trailer", 1); return l }, 32, "it was made for"},
 		"hashes made anew":         {func(l []string) []string { return slices.Concat(l[:1], anew[1:31], l[31:]) }, 32, "an earlier line was changed"},
-		"chain line":               {at(12, `"after_id":"0"`, `"after_id":"-1"`), 12, "after_id"},
+		"chain line":               {onLine(12, `"after_id":"0"`, `"after_id":"-1"`), 12, "after_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,7 +241,7 @@ func FuzzVerify(f *testing.F) {
 	l.add(t, "a", `{"type":"progress","text":"hello"}`)
 	l.add(t, "a", `{"type":"progress"}`)
 	var whole bytes.Buffer
-	require.NoError(f, audit.Export(f.Context(), &whole, audit.Sources{Log: l}, keys, audit.Scope{}, 5000))
+	require.NoError(f, audit.Export(f.Context(), &whole, audit.Sources{Log: l}, keys, audit.Scope{}, at(5000)))
 	f.Add(whole.Bytes())
 	f.Add([]byte("{}\n"))
 	f.Add(bytes.Replace(whole.Bytes(), []byte("hello"), []byte("hullo"), 1))

@@ -89,8 +89,10 @@ type verdict struct {
 	SessionID  string `json:"session_id,omitempty"`
 	SinceMs    int64  `json:"since_ms,omitzero"`
 	ExportedMs int64  `json:"exported_at_ms,omitzero"`
-	Sessions   int64  `json:"sessions"`
-	Events     int64  `json:"events"`
+	// EndedMs is when the export ended. An export of an older version does not say it.
+	EndedMs  int64 `json:"ended_at_ms,omitzero"`
+	Sessions int64 `json:"sessions"`
+	Events   int64 `json:"events"`
 	// Entries counts the entries of the audit log itself.
 	Entries   int64 `json:"entries"`
 	Redacted  int64 `json:"redacted"`
@@ -100,6 +102,9 @@ type verdict struct {
 	Checkpoints  int64 `json:"checkpoints"`
 	SignedEvents int64 `json:"signed_events"`
 	AbsentEvents int64 `json:"absent_events"`
+	// YoungSessions counts the sessions that checkpoints contradict, unless the earlier session with the id was
+	// deleted while the export was written.
+	YoungSessions int64 `json:"young_sessions"`
 }
 
 // Run verifies the file.
@@ -124,9 +129,9 @@ func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 		return console.Failed(exitNotExamined, "%w", err)
 	}
 	found := verdict{
-		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs,
+		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs, EndedMs: report.EndMs,
 		Sessions: report.Chains, Events: report.Events, Entries: report.Entries, Redacted: report.Redacted, Unchained: report.Unchained,
-		Checkpoints: report.Checkpoints, SignedEvents: report.Signed, AbsentEvents: report.Absent,
+		Checkpoints: report.Checkpoints, SignedEvents: report.Signed, AbsentEvents: report.Absent, YoungSessions: report.Young,
 	}
 	if broken != nil {
 		found.Line, found.Detail = broken.Line, broken.Detail
@@ -161,6 +166,15 @@ func (v *verdict) print(terminal *console.Console) {
 		fmt.Fprintf(terminal.Stdout, " and %d of sessions that are not in the file", v.AbsentEvents)
 	}
 	fmt.Fprintln(terminal.Stdout)
+	switch {
+	case v.YoungSessions == 0:
+	case v.EndedMs == 0:
+		fmt.Fprintf(terminal.Stdout, "not checked: %d sessions are dated after the export began, and have other first events than checkpoints name. "+
+			"An older version wrote this file, which does not say when the export ended. Export again and verify that file.\n", v.YoungSessions)
+	default:
+		fmt.Fprintf(terminal.Stdout, "not checked: %d sessions began while the export was written, and have other first events than checkpoints name. "+
+			"Export again: a later file says whether the earlier sessions with their ids were deleted.\n", v.YoungSessions)
+	}
 }
 
 // Limits for keys read over HTTP.

@@ -82,7 +82,7 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply := &exportReply{ResponseWriter: w}
 	buffered := bufio.NewWriterSize(reply, exportBufferBytes)
-	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.Store.Reader(r.Context()), Entries: a.Journal, Checkpoints: a.Checkpoints}, a.Signing, scope, nowMs); err == nil {
+	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.Store.Reader(r.Context()), Entries: a.Journal, Checkpoints: a.Checkpoints}, a.Signing, scope, a.Store.NowMs); err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil && reply.begun {
