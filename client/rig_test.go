@@ -100,6 +100,13 @@ func (b *rig) handle(runID string, handler client.Handler) {
 	b.start(client.WorkerOptions{}, handler)
 }
 
+// handleInput is handle with an input of the run.
+func (b *rig) handleInput(runID string, input api.JSON, handler client.Handler) {
+	b.Helper()
+	must(b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, Input: input}))(b)
+	b.start(client.WorkerOptions{}, handler)
+}
+
 // completes waits until a run is completed, and ends the worker.
 func (b *rig) completes(runID string) {
 	b.Helper()

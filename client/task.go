@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 )
 
@@ -81,9 +79,9 @@ func (t *Task) Fence() string { return t.claim.Lease.Fence }
 func (t *Task) Input() api.JSON { return t.claim.Input }
 
 // DecodeInput decodes the input into the value that into points to. Member names match
-// regardless of case, as in encoding/json.
+// regardless of case, as in encoding/json: dry_run is not DryRun.
 func (t *Task) DecodeInput(into any) error {
-	if err := json.Unmarshal(t.claim.Input, into, json.MatchCaseInsensitiveNames(true)); err != nil {
+	if err := decodeJSON(t.claim.Input, into); err != nil {
 		return fmt.Errorf("decode input: %w", err)
 	}
 	return nil
@@ -98,7 +96,7 @@ func (t *Task) DecodeCheckpoint(into any) (bool, error) {
 	if t.claim.Checkpoint == nil {
 		return false, nil
 	}
-	if err := json.Unmarshal(t.claim.Checkpoint, into, json.MatchCaseInsensitiveNames(true)); err != nil {
+	if err := decodeJSON(t.claim.Checkpoint, into); err != nil {
 		return true, fmt.Errorf("decode checkpoint: %w", err)
 	}
 	return true, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -37,7 +38,8 @@ func (e *permanentError) Error() string { return e.cause.Error() }
 func (e *permanentError) Unwrap() error { return e.cause }
 
 // ApproveInput asks for approval and waits in place, like [Task.Approve], and decodes the
-// input that may run, with the approver's edits, into the value that into points to. The
+// input that may run, with the approver's edits, into the value that into points to, as
+// [Task.DecodeInput] does. It replaces the whole value, and leaves it unchanged on an error. The
 // error is an [api.NotAllowedError] if the approval was denied or has expired; a handler that
 // returns it fails the run without a retry. Other errors: the errors of Approve, and an error
 // if the input does not fit the value.
@@ -45,12 +47,32 @@ func (t *Task) ApproveInput(ctx context.Context, request api.ApprovalRequest, in
 	nameApproval(&request)
 	settled, err := t.await(ctx, pendingRequest{approval: &request})
 	if err == nil {
-		err = settled.approval.Approved(into)
+		err = decodeApproved(settled.approval, into)
 	}
 	if notAllowed := new(api.NotAllowedError); err != nil && !errors.As(err, &notAllowed) {
 		return fmt.Errorf("approval %s: %w", request.ID, err)
 	}
 	return err
+}
+
+// decodeApproved is [api.SettledApproval.Approved] as a handler's input was decoded: the api knows
+// the tags of encoding/json only, and a member that it misses would be a zero value.
+func decodeApproved(settled *api.SettledApproval, into any) error {
+	var input api.JSON
+	if err := settled.Approved(&input); err != nil {
+		return err
+	}
+	target := reflect.ValueOf(into)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		return fmt.Errorf("decode the approved input of %s: into must be a pointer, not %T", settled.Request.ToolName, into)
+	}
+	// A new value: a member that the approver removed must not keep its earlier value.
+	decoded := reflect.New(target.Type().Elem())
+	if err := decodeJSON(input, decoded.Interface()); err != nil {
+		return fmt.Errorf("decode the approved input of %s: %w", settled.Request.ToolName, err)
+	}
+	target.Elem().Set(decoded.Elem())
+	return nil
 }
 
 // nameApproval sets the ids that a request may leave out.

@@ -139,6 +139,85 @@ func TestApproveInputWaitsInPlace(t *testing.T) {
 	})
 }
 
+// A member that one way of reading an input finds and another does not would be a zero value in the
+// latter, without an error.
+func TestAnInputDecodesAlikeBeforeAndAfterItsApproval(t *testing.T) {
+	t.Parallel()
+	type order struct {
+		DryRun bool
+		Amount int64 `json:"amount_in_cents"`
+		Within time.Duration
+	}
+	for name, test := range map[string]struct {
+		input string
+		want  order
+	}{
+		"other delimiters": {`{"dry_run":true,"amount-in-cents":5}`, order{}},
+		"another case":     {`{"dryrun":true,"AMOUNT_IN_CENTS":5}`, order{DryRun: true, Amount: 5}},
+		"the names":        {`{"DryRun":true,"amount_in_cents":5}`, order{DryRun: true, Amount: 5}},
+		"both":             {`{"DryRun":true,"dry_run":false}`, order{DryRun: true}},
+		"nulls":            {`{"DryRun":null,"amount_in_cents":null}`, order{}},
+		"a duration":       {`{"within":1000}`, order{Within: time.Microsecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.handleInput("run", api.JSON(test.input), client.Typed(func(ctx context.Context, task *client.Task, input order) (any, error) {
+					require.Equal(b, test.want, input)
+					settled := api.SettledApproval{
+						Request:    api.ApprovalRequest{Input: task.Input()},
+						Resolution: api.Resolution{Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow},
+					}
+					var suspended, waited order
+					require.NoError(b, settled.Approved(&suspended))
+					require.Equal(b, test.want, suspended)
+					err := task.ApproveInput(ctx, api.ApprovalRequest{ID: "one", ToolName: "order", Input: task.Input()}, &waited)
+					require.Equal(b, test.want, waited)
+					return nil, err
+				}))
+				synctest.Wait()
+				b.allow("run", "one")
+				b.completes("run")
+			})
+		})
+	}
+}
+
+// An edit replaces the whole input, and the input stays as it is without an approval that fits it.
+func TestApproveInputReadsTheTagsOfDecodeInput(t *testing.T) {
+	type order struct {
+		Amount int64
+		Others map[string]any `json:",embed"`
+	}
+	inBubble(t, func(b *rig) {
+		b.handleInput("run", api.JSON(`{"amount":5,"dry_run":true}`), client.Typed(func(ctx context.Context, task *client.Task, input order) (any, error) {
+			require.Equal(b, order{5, map[string]any{"dry_run": true}}, input)
+			request := api.ApprovalRequest{ID: "one", ToolName: "order", Input: task.Input()}
+			require.NoError(b, task.ApproveInput(ctx, request, &input))
+			require.Equal(b, order{5, map[string]any{"dry_run": true}}, input)
+			request.ID = "two"
+			require.NoError(b, task.ApproveInput(ctx, request, &input))
+			require.Equal(b, order{Others: map[string]any{"dry_run": true}}, input)
+			request.ID = "three"
+			require.ErrorContains(b, task.ApproveInput(ctx, request, &input), "approval three: decode the approved input of order")
+			require.Equal(b, order{Others: map[string]any{"dry_run": true}}, input)
+			request.ID = "one"
+			for _, into := range []any{nil, input, (*order)(nil)} {
+				require.ErrorContains(b, task.ApproveInput(ctx, request, into), "into must be a pointer")
+			}
+			return nil, nil
+		}))
+		for _, test := range []struct{ id, edit string }{{"one", ""}, {"two", `{"dry_run":true}`}, {"three", `{"amount":"5"}`}} {
+			synctest.Wait()
+			decision := allowing(test.id)
+			if test.edit != "" {
+				decision.Resolutions[0].UpdatedInput = api.JSON(test.edit)
+			}
+			must(b.client.ResolveRunApprovals(b.Context(), "run", decision))(b)
+		}
+		b.completes("run")
+	})
+}
+
 // TestEventsOfAHandlerThatStartsAgain counts what is in the log after two claims of the same handler.
 func TestEventsOfAHandlerThatStartsAgain(t *testing.T) {
 	t.Parallel()
