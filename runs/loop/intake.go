@@ -170,12 +170,12 @@ func (i *Intake) createOne(ctx context.Context, row *upkeep.IntakeRow) (exists, 
 	switch {
 	case ctx.Err() != nil, errors.Is(failure, context.DeadlineExceeded), errors.Is(failure, runs.ErrClosed), errors.Is(failure, runs.ErrUnavailable):
 		return false, false, failure
-	case row.Attempts >= maxIntakeAttempts, refusal.CodeOf(failure) != "" && !errors.Is(failure, upkeep.ErrNotNow):
+	case row.Attempts+1 >= maxIntakeAttempts, refusal.CodeOf(failure) != "" && !errors.Is(failure, upkeep.ErrNotNow):
 		i.options.Logger.LogAttrs(ctx, slog.LevelError, "a run of another program's transaction was refused",
 			slog.String("intake_id", row.IntakeID), slog.String("run_id", row.RunID), slog.String("error", reason))
 		return false, true, i.rows.Refuse(ctx, row.IntakeID, reason)
 	}
-	pause := time.Second << min(row.Attempts-1, 10)
+	pause := time.Second << min(row.Attempts, 10)
 	return false, false, i.rows.Postpone(ctx, row.IntakeID, reason, min(pause, maxIntakePause).Milliseconds())
 }
 

@@ -76,15 +76,15 @@ func TestWhatBecomesOfAnIntakeRow(t *testing.T) {
 	t.Parallel()
 	later := fmt.Errorf("%w: %w", upkeep.ErrNotNow, refusal.New(api.CodeQueueFull, "it is full"))
 	r := &rows{due: []upkeep.IntakeRow{
-		{IntakeID: "good", Attempts: 1},
-		{IntakeID: "deleted", Attempts: 1},
-		{IntakeID: "ended", Attempts: 1},
-		{IntakeID: "full", Attempts: 1},
-		{IntakeID: "full for long", Attempts: 5},
-		{IntakeID: "full for very long", Attempts: 19},
-		{IntakeID: "full at last", Attempts: 20},
-		{IntakeID: "broken", Attempts: 1},
-		{IntakeID: "poison", Attempts: 20},
+		{IntakeID: "good"},
+		{IntakeID: "deleted"},
+		{IntakeID: "ended"},
+		{IntakeID: "full"},
+		{IntakeID: "full for long", Attempts: 4},
+		{IntakeID: "full for very long", Attempts: 18},
+		{IntakeID: "full at last", Attempts: 19},
+		{IntakeID: "broken"},
+		{IntakeID: "poison", Attempts: 19},
 	}}
 	result, err := passOver(t, r, func(id string) error {
 		switch id {
@@ -115,7 +115,7 @@ func TestAnOutageRefusesNoRow(t *testing.T) {
 	t.Parallel()
 	pass := func(failure error) (*rows, IntakeResult, error) {
 		r := &rows{due: []upkeep.IntakeRow{
-			{IntakeID: "a", SessionID: "s", Attempts: 20}, {IntakeID: "b", SessionID: "s"}, {IntakeID: "c", SessionID: "other"},
+			{IntakeID: "a", SessionID: "s", Attempts: 19}, {IntakeID: "b", SessionID: "s"}, {IntakeID: "c", SessionID: "other"},
 		}}
 		result, err := passOver(t, r, func(id string) error {
 			require.NotEqual(t, "b", id)
@@ -143,7 +143,7 @@ func TestRunsOfASessionAreCreatedInOrder(t *testing.T) {
 	t.Parallel()
 	r := &rows{}
 	for n := range 10 {
-		r.due = append(r.due, upkeep.IntakeRow{IntakeID: fmt.Sprint(n), SessionID: "s", Attempts: 1})
+		r.due = append(r.due, upkeep.IntakeRow{IntakeID: fmt.Sprint(n), SessionID: "s"})
 	}
 	var mu sync.Mutex
 	var created []string

@@ -14,16 +14,16 @@ type Intake interface {
 	// Statement returns a statement, with its arguments, that records a run in the caller's
 	// transaction.
 	Statement(row IntakeRow, body api.JSON) (sql string, args []any)
-	// Take leases up to limit due rows to the caller for leaseMs, the oldest first, and counts an
-	// attempt of each. No other caller gets them before that.
+	// Take leases up to limit due rows to the caller for leaseMs, the oldest first. No other caller
+	// gets them before that.
 	Take(ctx context.Context, limit int, leaseMs int64) ([]IntakeRow, error)
 	// Body returns the body of a row; nil if the row was deleted.
 	Body(ctx context.Context, intakeID string) (api.JSON, error)
 	// Finish deletes rows whose runs exist.
 	Finish(ctx context.Context, intakeIDs []string) error
-	// Postpone makes a row due after delayMs, with the reason.
+	// Postpone counts a failed attempt of a row, with the reason, and makes it due after delayMs.
 	Postpone(ctx context.Context, intakeID, reason string, delayMs int64) error
-	// Refuse marks a row as failed for good, with the reason.
+	// Refuse counts a failed attempt, with the reason, and marks the row as failed for good.
 	Refuse(ctx context.Context, intakeID, reason string) error
 	// Refused returns up to limit failed rows after the given intake id, in the order of their ids.
 	Refused(ctx context.Context, after string, limit int) ([]IntakeRow, error)
@@ -44,7 +44,7 @@ type IntakeRow struct {
 	// SessionID is "" if the service makes the session.
 	SessionID   string
 	CreatedAtMs int64
-	// Attempts counts how often the row was taken.
+	// Attempts counts the attempts that failed.
 	Attempts int64
 	// LastError says why the last attempt failed.
 	LastError string

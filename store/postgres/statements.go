@@ -270,17 +270,17 @@ WITH due AS MATERIALIZED (
 	WHERE o.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
 	ORDER BY o.due_at_ms, o.intake_id LIMIT CAST($1 AS bigint) FOR UPDATE SKIP LOCKED
 )
-UPDATE run_intake AS i SET
-	due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($2 AS bigint), attempts = i.attempts + 1
+UPDATE run_intake AS i SET due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($2 AS bigint)
 FROM due WHERE i.intake_id = due.intake_id
 RETURNING i.intake_id, i.run_id, i.session_id, i.created_at_ms, i.attempts, coalesce(i.last_error, '')`
 	sqlIntakeBody     = `SELECT i.body FROM run_intake AS i WHERE i.intake_id = $1`
 	sqlFinishIntake   = `DELETE FROM run_intake WHERE intake_id = ANY($1::text[])`
 	sqlPostponeIntake = `
-UPDATE run_intake SET last_error = $2, due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($3 AS bigint)
+UPDATE run_intake SET
+	attempts = attempts + 1, last_error = $2, due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($3 AS bigint)
 WHERE intake_id = $1 AND state = 'pending'`
 	sqlRefuseIntake = `
-UPDATE run_intake SET state = 'failed', due_at_ms = NULL, last_error = $2 WHERE intake_id = $1 AND state = 'pending'`
+UPDATE run_intake SET attempts = attempts + 1, state = 'failed', due_at_ms = NULL, last_error = $2 WHERE intake_id = $1 AND state = 'pending'`
 	sqlRefusedIntake = `
 SELECT i.intake_id, i.run_id, i.session_id, i.created_at_ms, i.attempts, coalesce(i.last_error, '')
 FROM run_intake AS i WHERE i.state = 'failed' AND i.intake_id > $1 ORDER BY i.intake_id LIMIT CAST($2 AS bigint)`
