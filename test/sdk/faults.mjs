@@ -266,6 +266,30 @@ const cases = {
     same(service.bodies.heartbeat, ['{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000,"checkpoint":0}']);
   },
 
+  async "what a handler changes during a call is recorded as it was"() {
+    const approval = { id: "go", tool_name: "rm", tool_call_id: "go", input: 1 };
+    const resume = { suspension_id: "s", approvals: [{ request: approval, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" }], questions: [] };
+    const recorded = [];
+    for (const later of [1, 2]) {
+      const service = new Service({ suspend: [{ run: { ...run, lease: claim.lease }, resume }], events: [{ last_event_id: "1" }] });
+      await service.work(async (task) => {
+        const [event, saved, suspended] = [{ type: "step", number: 1 }, { number: 1 }, { number: 1 }];
+        for (const [value, call] of [
+          [event, () => task.emit(...Array(257).fill(event))], [saved, () => task.saveCheckpoint(saved)],
+          [suspended, () => task.suspend({ suspension_id: "s", approvals: [approval], checkpoint: suspended })],
+        ]) {
+          const called = call();
+          value.number = later;
+          await called;
+          await task.output("goes on");
+        }
+      }, service.called("complete"), { heartbeatMs: 900 });
+      recorded.push([service.bodies.events, service.heads.events.map((head) => head["Idempotency-Key"]), service.bodies.heartbeat, service.bodies.suspend]);
+    }
+    same(recorded[0], recorded[1]);
+    same(recorded[1][0].length, 5);
+  },
+
   async "a run id that is used again has other keys"() {
     const keys = [];
     for (const submitted_at_ms of [1, 2, 2]) {

@@ -338,6 +338,42 @@ async def none_is_no_checkpoint():
 
 
 @case
+async def what_a_handler_changes_during_a_call_is_recorded_as_it_was():
+    approval = {"id": "go", "tool_name": "rm", "tool_call_id": "go", "input": 1}
+    resolution = {"outcome": "allowed", "behavior": "allow"}
+    resume = {"suspension_id": "s", "approvals": [{"request": approval, "resolution": resolution, "settled_number": "1"}], "questions": []}
+    recorded = []
+    for later in (1, 2):
+        event, saved, suspended = {"type": "step", "number": 1}, {"number": 1}, {"number": 1}
+
+        def answers(changed, reply, later=later):
+            async def answer(_body):
+                changed["number"] = later
+                return reply
+
+            return [answer]
+
+        async def handler(task, event=event, saved=saved, suspended=suspended):
+            await task.emit(*[event] * 257)
+            await task.output("goes on")
+            await task.save_checkpoint(saved)
+            await task.output("goes on")
+            await task.suspend({"suspension_id": "s", "approvals": [approval], "checkpoint": suspended})
+            await task.output("goes on")
+
+        routes = {
+            "events": answers(event, {"last_event_id": "1"}), "heartbeat": answers(saved, BEAT),
+            "suspend": answers(suspended, {"run": {**RUN, "lease": CLAIM["lease"]}, "resume": resume}),
+        }
+        async with Service(**routes) as service, Work(service, handler, heartbeat_seconds=0.9):
+            await service.event("complete").wait()
+        keys = [head["idempotency-key"] for head in service.heads["events"]]
+        recorded.append((service.bodies["events"], keys, service.bodies["heartbeat"], service.bodies["suspend"]))
+    assert recorded[0] == recorded[1], recorded[1][1:]
+    assert len(recorded[1][0]) == 5, len(recorded[1][0])
+
+
+@case
 async def a_run_id_that_is_used_again_has_other_keys():
     async def handler(task):
         await task.output("begins")

@@ -20,10 +20,9 @@ export class Emitted {
     this.#since = digestOf(textOf(checkpoint));
   }
 
-  /** The same for the n-th append of the same events to the same run since the same checkpoint. */
+  /** The same for the n-th append of the same events, which nobody changes, to the same run since the same checkpoint. */
   async key(events: unknown[]): Promise<string> {
-    const text = encodeJSON(events); // now: the caller may change them later
-    const digest = await digestOf(`${this.#run}\n${await this.#since}\n${text}`);
+    const digest = await digestOf(`${this.#run}\n${await this.#since}\n${encodeJSON(events)}`);
     if (digest === undefined) return randomUUID();
     const times = (this.#times.get(digest) ?? 0) + 1;
     this.#times.set(digest, times);

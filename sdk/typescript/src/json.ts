@@ -55,6 +55,12 @@ export function encodeJSON(value: unknown): string | undefined {
   return written(value, "", []);
 }
 
+/** Returns a value as its JSON is now: the caller may change it before it is sent. It is undefined for a value without a JSON form. */
+export function copied<T>(value: T): T | undefined {
+  const text = encodeJSON(value);
+  return text === undefined ? undefined : decodeJSON(text) as T;
+}
+
 /** The canonical form of docs/spec/v1.md: RFC 8785, but integers keep their digits. It is undefined for a value without a JSON form. */
 export function canonicalJSON(value: unknown): string | undefined {
   const text = encodeJSON(value);

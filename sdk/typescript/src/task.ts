@@ -4,6 +4,7 @@ import { Emitted } from "./emitted.js";
 import { cancelledError, endedError, failureText, jsonOrNone, suspendedError } from "./ended.js";
 import { HoldpointError, invalid, isKind } from "./errors.js";
 import { type CallOptions, newID } from "./http.js";
+import { copied } from "./json.js";
 import { Lease, both } from "./lease.js";
 import { answers } from "./match.js";
 import type {
@@ -175,7 +176,8 @@ export class Task<Input = unknown> {
     const known = this.#waits.settledBefore(suspension);
     if (known) return known;
     const settledAfter = suspension.settled_after ?? this.#waits.included();
-    const sent = suspension.checkpoint !== undefined && settledAfter !== undefined ? { ...suspension, settled_after: settledAfter } : suspension;
+    const checkpoint = copied(suspension.checkpoint);
+    const sent = checkpoint === undefined ? suspension : { ...suspension, checkpoint, ...(settledAfter === undefined ? {} : { settled_after: settledAfter }) };
     try {
       const reply = await this.#lease.end(suspendedError(), async () => {
         const reply = await this.#client.suspend(this.runId, this.fence, sent, this.#lease.with(options));
@@ -184,7 +186,7 @@ export class Task<Input = unknown> {
       });
       if (!reply.resume || !reply.run.lease) throw suspendedError();
       this.#waits.add(reply.resume);
-      if (sent.checkpoint != null) this.#emitted.checkpointed(sent.checkpoint);
+      if (checkpoint != null) this.#emitted.checkpointed(checkpoint);
       return reply.resume;
     } catch (failure) {
       if (!isKind(failure, "id_conflict")) throw failure;
@@ -254,8 +256,8 @@ export class Task<Input = unknown> {
    * Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before.
    * `null` and `undefined` are not checkpoints: they only renew the lease, and the stored checkpoint stays.
    */
-  async saveCheckpoint(checkpoint: unknown, options: CallOptions = {}): Promise<void> {
-    checkpoint ??= undefined;
+  async saveCheckpoint(value: unknown, options: CallOptions = {}): Promise<void> {
+    const checkpoint = copied(value) ?? undefined;
     const after = checkpoint === undefined ? undefined : this.#waits.included();
     const beat = await this.#lease.calling(() =>
       this.#client.heartbeat(
@@ -288,8 +290,9 @@ export class Task<Input = unknown> {
    */
   async emit(...events: { type: string; [member: string]: unknown }[]): Promise<void> {
     if (events.length === 0) return;
-    const idempotencyKey = await this.#emitted.key(events);
-    await this.#lease.calling(() => this.#client.appendOfTask(this.runId, this.fence, events, { ...this.#lease.with({}), idempotencyKey }));
+    const given = copied(events)!;
+    const idempotencyKey = await this.#emitted.key(given);
+    await this.#lease.calling(() => this.#client.appendOfTask(this.runId, this.fence, given, { ...this.#lease.with({}), idempotencyKey }));
   }
 
   /** Appends a piece of output, once, as `emit` does. The run and the session then show it. */

@@ -8,12 +8,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import types as doc
-from ._json import encode_json
+from ._json import decode_json, encode_json
 from .errors import invalid
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def copied(name: str, value: Any) -> Any:
+    """Returns a value as its JSON is now: the caller may change it before it is sent. Raises an error that is invalid for a value
+    without a JSON form."""
+    try:
+        return decode_json(encode_json(value).encode().decode())  # a text that is not UTF-8 has no JSON form
+    except (TypeError, ValueError) as failure:
+        raise invalid(f"{name}: {failure}") from failure
 
 
 class Emitted:
@@ -31,9 +40,6 @@ class Emitted:
 
     def key(self, events: Sequence[Any]) -> str:
         """The same for the n-th append of the same events to the same run since the same checkpoint."""
-        try:
-            digest = _digest(encode_json([self._run, self._since, list(events)]))
-        except (TypeError, ValueError) as failure:
-            raise invalid(f"emit: {failure}") from failure
+        digest = _digest(encode_json([self._run, self._since, list(events)]))
         self._times[digest] += 1
         return f"task/{digest}/{self._times[digest]}"

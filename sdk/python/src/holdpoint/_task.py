@@ -9,7 +9,7 @@ from typing import Any, cast
 from . import types as doc
 from ._approved import approved_input
 from ._async import AsyncHoldpoint
-from ._emitted import Emitted
+from ._emitted import Emitted, copied
 from ._json import encode_json
 from ._lease import Lease
 from ._match import require_same
@@ -142,8 +142,10 @@ class AsyncTask:
             if noun in sent:
                 sent[noun] = [{**one, "tool_call_id": one.get("tool_call_id") or one.get("id", "")} for one in sent[noun]]
         included = self._waits.included()
-        if "checkpoint" in sent and included is not None:
-            sent.setdefault("settled_after", included)
+        if "checkpoint" in sent:
+            sent["checkpoint"] = copied("suspend", sent["checkpoint"])
+            if included is not None:
+                sent.setdefault("settled_after", included)
 
         async def call() -> tuple[doc.SuspendReply, bool]:
             reply = await self._lease.while_leased(self._client.suspend(self.run_id, self.fence, sent))
@@ -212,12 +214,13 @@ class AsyncTask:
     async def save_checkpoint(self, checkpoint: Any) -> None:
         """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before. None is
         not a checkpoint: it only renews the lease, and the stored checkpoint stays."""
+        stored = copied("save_checkpoint", checkpoint)
         beat = await self._lease.calling(self._client.heartbeat(
-            self.run_id, self.fence, lease_ms=self._lease.ms, checkpoint=checkpoint,
-            settled_after=None if checkpoint is None else self._waits.included(),
+            self.run_id, self.fence, lease_ms=self._lease.ms, checkpoint=stored,
+            settled_after=None if stored is None else self._waits.included(),
         ))
-        if checkpoint is not None:
-            self._emitted.checkpointed(checkpoint)
+        if stored is not None:
+            self._emitted.checkpointed(stored)
         if beat["cancel_requested"]:
             self.stop(Cancelled())
             raise Cancelled
@@ -236,7 +239,8 @@ class AsyncTask:
         appends nothing if an earlier claim of the run has appended them, within the time that the service remembers idempotency keys.
         To append equal events in each claim, add a member that differs, such as the fence."""
         if events:
-            await self._lease.calling(self._client._append_of_task(self.run_id, self.fence, events, self._emitted.key(events)))
+            given = copied("emit", events)
+            await self._lease.calling(self._client._append_of_task(self.run_id, self.fence, given, self._emitted.key(given)))
 
     async def output(self, content: str) -> None:
         """Appends a piece of output, once, as emit does. The run and the session then show it."""
