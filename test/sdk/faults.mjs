@@ -266,6 +266,21 @@ const cases = {
     same(service.bodies.heartbeat, ['{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000,"checkpoint":0}']);
   },
 
+  async "a function is no checkpoint"() {
+    const service = new Service();
+    await service.work(async (task) => {
+      for (const checkpoint of [() => 1, Symbol("step")]) {
+        for (const store of [
+          () => task.saveCheckpoint(checkpoint), () => task.suspend({ approvals: [{ id: "go", tool_name: "rm", input: 1 }], checkpoint }),
+          () => task.askParent({ park: true, request: { id: "which" }, checkpoint }),
+        ]) {
+          same(isKind(await store().catch((error) => error), "invalid"), true);
+        }
+      }
+    }, service.called("complete"), { heartbeatMs: 900 });
+    same(service.bodies.heartbeat, undefined);
+  },
+
   async "what a handler changes during a call is recorded as it was"() {
     const approval = { id: "go", tool_name: "rm", tool_call_id: "go", input: 1 };
     const resume = { suspension_id: "s", approvals: [{ request: approval, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" }], questions: [] };

@@ -17,10 +17,10 @@ export function endedError(): HoldpointError {
   return new HoldpointError(["run_state"], "the handler has ended the run");
 }
 
-/** @internal Returns an output. JSON.stringify would leave out a function and a symbol, as if there were no output. */
-export function jsonOrNone(output: unknown): unknown {
-  if (typeof output === "function" || typeof output === "symbol") throw invalid(`a ${typeof output} has no JSON form`);
-  return output;
+/** @internal Returns an output or a checkpoint. JSON.stringify would leave out a function and a symbol, as if none was given. */
+export function jsonOrNone(given: unknown): unknown {
+  if (typeof given === "function" || typeof given === "symbol") throw invalid(`a ${typeof given} has no JSON form`);
+  return given;
 }
 
 /** Returns a text that the service accepts: whole characters without control characters, at most 16 KiB, not empty. */

@@ -176,7 +176,7 @@ export class Task<Input = unknown> {
     const known = this.#waits.settledBefore(suspension);
     if (known) return known;
     const settledAfter = suspension.settled_after ?? this.#waits.included();
-    const checkpoint = copied(suspension.checkpoint);
+    const checkpoint = copied(jsonOrNone(suspension.checkpoint));
     const sent = checkpoint === undefined ? suspension : { ...suspension, checkpoint, ...(settledAfter === undefined ? {} : { settled_after: settledAfter }) };
     try {
       const reply = await this.#lease.end(suspendedError(), async () => {
@@ -203,6 +203,7 @@ export class Task<Input = unknown> {
    * returns it. Without, it returns undefined, and the answer comes into the session's mailbox.
    */
   async askParent(body: Omit<AskParent, "fence">, options: CallOptions = {}): Promise<ClarificationAnswer | undefined> {
+    jsonOrNone(body.checkpoint);
     if (!body.park) {
       await this.#lease.calling(() => this.#client.askParent(this.runId, this.fence, body, this.#lease.with(options)));
       return undefined;
@@ -257,7 +258,7 @@ export class Task<Input = unknown> {
    * `null` and `undefined` are not checkpoints: they only renew the lease, and the stored checkpoint stays.
    */
   async saveCheckpoint(value: unknown, options: CallOptions = {}): Promise<void> {
-    const checkpoint = copied(value) ?? undefined;
+    const checkpoint = copied(jsonOrNone(value)) ?? undefined;
     const after = checkpoint === undefined ? undefined : this.#waits.included();
     const beat = await this.#lease.calling(() =>
       this.#client.heartbeat(
