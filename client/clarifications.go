@@ -94,8 +94,8 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 }
 
 // answered returns the answer to a question that the run was parked for. It compares the
-// recorded question, so that no answer counts for another one. It returns errVanished if no
-// such question was settled.
+// recorded question, so that no answer counts for another one. It returns errUnknownRequest
+// if no such question was settled.
 func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*api.ClarificationAnswer, error) {
 	if err := t.readHistory(ctx); err != nil {
 		return nil, err
@@ -113,6 +113,6 @@ func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*
 	return &api.ClarificationAnswer{
 		RequestID: answer.RequestID, Declined: answer.Declined, Summary: answer.Summary,
 		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
-		Traceparent: settled.question.Request.Traceparent,
+		RuntimePayload: answer.RuntimePayload, Traceparent: settled.question.Request.Traceparent,
 	}, nil
 }

@@ -79,6 +79,28 @@ func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
 	})
 }
 
+// A dialect records what an answer means to the worker's runtime.
+func TestAParkedTaskGetsTheRuntimePayloadOfTheAnswer(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.child("run")
+		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+			answer, err := task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{Park: true})
+			if err != nil {
+				return err
+			}
+			require.Equal(b, task.Resume().Clarification, answer)
+			require.JSONEq(b, `{"code":7}`, string(answer.RuntimePayload))
+			return nil
+		})
+		synctest.Wait()
+		must(b.service.do(&runs.DecideRequests{
+			RunID: b.clarification("q"), CancelRequestID: "q", CancelRuntimePayload: api.JSON(`{"code":7}`), Actor: runs.Actor{Name: "ann", Via: api.ViaAPI},
+		}))(b)
+		b.completes("run")
+		require.Empty(b, b.reported())
+	})
+}
+
 func TestAnAnswerCountsForItsQuestionOnly(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.child("run")

@@ -234,9 +234,10 @@ export class Task<Input = unknown> {
     const settled = this.#waits.settled.get(request.id);
     if (!settled) throw new Error(`question ${request.id} is neither open nor settled`);
     answers(settled, { question: request });
-    const { request_id, declined, summary, answers: labelled, justification, value, runtime_payload } = (settled as SettledQuestion).resolution;
+    const { request: { traceparent }, resolution } = settled as SettledQuestion;
+    const { request_id, declined, summary, answers: labelled, justification, value, runtime_payload } = resolution;
     return {
-      request_id, declined, summary, answers: labelled, justification,
+      request_id, declined, summary, answers: labelled, justification, ...(traceparent === undefined ? {} : { traceparent }),
       ...(value === undefined ? {} : { value }), ...(runtime_payload === undefined ? {} : { runtime_payload }),
     };
   }

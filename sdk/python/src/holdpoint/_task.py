@@ -277,7 +277,10 @@ class AsyncTask:
             raise HoldpointError([], f"question {request['id']} is neither open nor settled")
         require_same(settled["request"], request)
         names = ("request_id", "declined", "summary", "answers", "justification", "value", "runtime_payload")
-        return cast(doc.ClarificationAnswer, {name: settled["resolution"][name] for name in names if name in settled["resolution"]})
+        answer = {name: settled["resolution"][name] for name in names if name in settled["resolution"]}
+        if "traceparent" in settled["request"]:
+            answer["traceparent"] = settled["request"]["traceparent"]
+        return cast(doc.ClarificationAnswer, answer)
 
 
 def _ended_error() -> HoldpointError:
