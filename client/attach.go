@@ -235,7 +235,7 @@ func (t *Task) adoptRequest(w *waiter, conflict error) error {
 	}
 	for _, open := range pendingRequests(run.PendingApprovals, run.PendingQuestions) {
 		if open.id() == w.request.id() {
-			return open.same(w.request)
+			return open.shows(w.request)
 		}
 	}
 	if err := t.readHistory(t.ctx); err != nil {

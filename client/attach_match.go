@@ -56,6 +56,15 @@ func (p pendingRequest) same(other pendingRequest) error {
 	return fmt.Errorf("%w: request %s was raised for something else", ErrIDConflict, p.id())
 }
 
+// shows is same for an open request as a run's view shows it. The view masks the values at
+// sensitive paths, so that only the decision, which has them, can be compared with the input.
+func (p pendingRequest) shows(asked pendingRequest) error {
+	if p.approval != nil && asked.approval != nil && len(p.approval.SensitivePaths) > 0 && p.approval.ToolName == asked.approval.ToolName {
+		return nil
+	}
+	return p.same(asked)
+}
+
 // sameQuestion ignores members that the service fills in by default: ids, headers, and
 // missing labels.
 func sameQuestion(a, b *api.UserQuestionRequest) bool {

@@ -46,6 +46,45 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 	})
 }
 
+// A run's view masks sensitive values, and a decision does not.
+func TestASensitiveRequestThatIsOpenIsAdopted(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodGet || r.URL.Path != "/v1/runs/run" {
+				return false
+			}
+			view := b.service.record("run").View()
+			for i := range view.PendingApprovals {
+				view.PendingApprovals[i].SensitivePaths = []string{"/command"}
+				view.PendingApprovals[i].Input = api.JSON(`{"command":{"sensitive":true}}`)
+			}
+			if len(view.PendingApprovals) > 0 {
+				answer(w, http.StatusOK, view, nil)
+			}
+			return len(view.PendingApprovals) > 0
+		})
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
+			must(b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
+				Hold: true, Approvals: []api.ApprovalRequest{approval("a", "ls"), approval("b", "ls")},
+			}))(b)
+			other := approval("a", "ls")
+			other.ToolName = "other"
+			_, err := task.Approve(ctx, other)
+			require.ErrorIs(b, err, client.ErrIDConflict, "another tool")
+			require.Equal(b, api.OutcomeAllowed, must(task.Approve(ctx, approval("a", "ls")))(b).Outcome)
+			_, err = task.Approve(ctx, approval("b", "rm -rf /"))
+			require.ErrorIs(b, err, client.ErrIDConflict, "other arguments")
+			return nil
+		})
+		synctest.Wait()
+		b.allow("run", "a")
+		synctest.Wait()
+		b.allow("run", "b")
+		b.completes("run")
+		require.Empty(b, b.reported())
+	})
+}
+
 func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.handle("run", func(ctx context.Context, task *client.Task) error {

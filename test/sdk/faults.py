@@ -338,6 +338,29 @@ async def none_is_no_checkpoint():
 
 
 @case
+async def a_sensitive_request_that_is_open_is_adopted():
+    request = {"id": "go", "tool_name": "psql", "tool_call_id": "go", "input": {"password": "secret"}, "sensitive_paths": ["/password"]}
+    settled = {"request": request, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
+    shown = {**RUN, "pending_approvals": [{**request, "input": {"password": {"sensitive": True}}}]}
+    outcomes = []
+    for tool, password in (("psql", "secret"), ("psql", "other"), ("rm", "secret")):
+        routes = {"suspend": [(409, {"code": "id_conflict"})], "run-1": [shown], "resume": [{"settled": [settled], "after": "1", "open": 0, "cancel_requested": False}]}
+        async with Service(**routes) as service:
+
+            async def handler(task, tool=tool, password=password, service=service):
+                refused = False
+                try:
+                    await task.approve({"id": "go", "tool_name": tool, "input": {"password": password}})
+                except HoldpointError as error:
+                    refused = error.is_kind("id_conflict")
+                outcomes.append((refused, len(service.bodies.get("resume", []))))
+
+            async with Work(service, handler):
+                await service.event("complete").wait()
+    assert outcomes == [(False, 1), (True, 1), (True, 0)], outcomes
+
+
+@case
 async def what_a_handler_changes_during_a_call_is_recorded_as_it_was():
     approval = {"id": "go", "tool_name": "rm", "tool_call_id": "go", "input": 1}
     resolution = {"outcome": "allowed", "behavior": "allow"}

@@ -27,6 +27,15 @@ export function asksTheSame(one: Asked, other: Asked): void {
   throw new HoldpointError(["conflict", "id_conflict"], `request ${(one.approval ?? one.question)!.id} was raised for something else`);
 }
 
+/**
+ * `asksTheSame` for an open request as a run's view shows it. The view masks the values at sensitive paths, so that only the
+ * decision, which has them, can be compared with the input.
+ */
+export function showsTheSame(shown: Asked, asked: Asked): void {
+  if (shown.approval?.sensitive_paths?.length && shown.approval.tool_name === asked.approval?.tool_name) return;
+  asksTheSame(shown, asked);
+}
+
 /** Ignores what the service fills in by default: ids, headers, and labels that were not given. */
 function sameQuestion(a: UserQuestionRequest, b: UserQuestionRequest): boolean {
   return (a.kind ?? "") === (b.kind ?? "") && canonical(a.payload) === canonical(b.payload) &&

@@ -1,7 +1,7 @@
 import { cancelledError, stoppedError } from "./ended.js";
 import { isKind, isTransient } from "./errors.js";
 import { type Lease, both, ownCallMs } from "./lease.js";
-import { answers, asksTheSame, type Asked, type SettledRequest } from "./match.js";
+import { answers, asksTheSame, type Asked, type SettledRequest, showsTheSame } from "./match.js";
 import { now } from "./retry.js";
 import type { Resume, Settled, SettledApproval, SettledQuestion, Suspension } from "./types.js";
 
@@ -121,7 +121,7 @@ export class Waits {
   /** Finds a request that an earlier attempt raised: it is open, or its decision is recorded. */
   async #adopt(asked: Asked, conflict: unknown): Promise<void> {
     const run = await this.#lease.client.getRun(this.#lease.runId, { signal: this.#lease.handler });
-    for (const approval of run.pending_approvals ?? []) if (approval.id === idOf(asked)) return asksTheSame({ approval }, asked);
+    for (const approval of run.pending_approvals ?? []) if (approval.id === idOf(asked)) return showsTheSame({ approval }, asked);
     for (const question of run.pending_questions ?? []) {
       if (question.id === idOf(asked)) return asksTheSame({ question: { ...question, id: question.id } }, asked);
     }

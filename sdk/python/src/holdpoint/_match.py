@@ -20,6 +20,13 @@ def require_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         raise HoldpointError(["conflict", "id_conflict"], f"request {one['id']} was raised for something else")
 
 
+def require_shown(shown: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """require_same for an open request as a run's view shows it. The view masks the values at sensitive paths, so that only the
+    decision, which has them, can be compared with the input."""
+    if not (shown.get("sensitive_paths") and "tool_name" in asked and shown.get("tool_name") == asked["tool_name"]):
+        require_same(shown, asked)
+
+
 def _same(a: Any, b: Any) -> bool:
     """Compares values as the service has them: a Decimal is a number, and the name of every member a text."""
     try:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from . import types as doc
 from ._lease import OWN_CALL_SECONDS, Lease
-from ._match import require_same
+from ._match import require_same, require_shown
 from ._transport import now
 from .errors import Cancelled, HoldpointError, WorkerStopped, is_transient
 
@@ -131,7 +131,7 @@ class Waits:
         run = await self._lease.while_leased(self._lease.client.get_run(self._lease.run_id))
         for pending in [*run.get("pending_approvals", []), *run.get("pending_questions", [])]:
             if cast(Any, pending).get("id") == asked["id"]:
-                require_same(cast(Any, pending), asked)
+                require_shown(cast(Any, pending), asked)
                 return
         await self.read_history()
         if asked["id"] not in self.settled:
