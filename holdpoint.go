@@ -65,9 +65,9 @@ type Options struct {
 // idempotencyRetention is how long idempotency keys are remembered.
 const idempotencyRetention = 7 * 24 * time.Hour
 
-// drainTimeout bounds how long [Service.Run] waits for open calls after its context has
-// ended.
-const drainTimeout = 10 * time.Second
+// defaultDrainTimeout is the time that [Service.Run] gives clients to leave their connections after
+// its context has ended.
+const defaultDrainTimeout = 10 * time.Second
 
 // ErrOptions is wrapped by errors about invalid or conflicting options.
 var ErrOptions = errors.New("holdpoint: bad options")
@@ -83,6 +83,8 @@ type Service struct {
 	trusted  *httpapi.Server
 	inside   *service.Inside
 	running  atomic.Bool
+	// drainTimeout bounds how long Run waits for open connections after its context has ended.
+	drainTimeout time.Duration
 }
 
 // Open opens a database, such as "sqlite:holdpoint.db", "sqlite::memory:" or
@@ -100,7 +102,7 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 	case options.MaxAttempts < 0:
 		return nil, fmt.Errorf("%w: MaxAttempts must be at least 1", ErrOptions)
 	}
-	s := &Service{logger: cmp.Or(options.Logger, slog.New(slog.DiscardHandler))}
+	s := &Service{logger: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), drainTimeout: defaultDrainTimeout}
 	if options.SecretKeyFile != "" {
 		if s.secrets, err = sealing.Load(options.SecretKeyFile); err != nil {
 			return nil, fmt.Errorf("%w: SecretKeyFile: %w", ErrOptions, err)
@@ -197,9 +199,14 @@ func (s *Service) Run(ctx context.Context) error {
 		<-failing.Done()
 		// The loops still run, because they wake held calls.
 		s.drain()
-		waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.drainTimeout)
 		defer cancel()
-		return s.assembly.API.WaitConnections(waiting)
+		// A client that does not leave is not a failure of the service: Close ends its calls.
+		if err := s.assembly.API.WaitConnections(waiting); err != nil {
+			s.logger.LogAttrs(waiting, slog.LevelWarn, "connections for calls stay open after the end of the service",
+				slog.Duration("waited", s.drainTimeout), slog.String("cause", err.Error()))
+		}
+		return nil
 	})
 	return group.Wait()
 }

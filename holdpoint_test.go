@@ -3,18 +3,21 @@ package holdpoint_test
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/internal/multiplex"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -166,6 +169,30 @@ func TestTheEnd(t *testing.T) {
 	require.NoError(t, service.Close())
 	_, err = c.GetRun(t.Context(), runID)
 	require.Error(t, err)
+}
+
+// TestAConnectionThatStaysOpen: a client that does not leave delays the end of Run, which returns
+// no error.
+func TestAConnectionThatStaysOpen(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	service, err := holdpoint.Open(t.Context(), "sqlite::memory:", holdpoint.Options{
+		Anonymous: true, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	require.NoError(t, err)
+	service.SetDrainTimeout(0)
+	server := httptest.NewServer(service.Handler())
+	t.Cleanup(server.Close)
+	conn, _, err := websocket.Dial(t.Context(), server.URL+multiplex.Path, &websocket.DialOptions{Subprotocols: []string{multiplex.Subprotocol}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	stop()
+	require.NoError(t, <-ended)
+	require.NoError(t, conn.CloseNow())
+	require.NoError(t, service.Close())
+	require.Contains(t, log.String(), "connections for calls stay open")
 }
 
 // TestOptionsThatDoNotFit: each conflict is reported before a database is opened.
