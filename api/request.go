@@ -32,7 +32,8 @@ type SuspendBody struct {
 // SuspendReply is the reply to a [SuspendBody].
 type SuspendReply struct {
 	Run RunView `json:"run"`
-	// Resume is set when rules settled every request at once; the lease then continues.
+	// Resume is set when rules settled every request at once; the lease then continues. With Hold it
+	// has the decisions about this suspension alone, and Run has no Resume.
 	Resume *Resume `json:"resume,omitempty"`
 }
 

@@ -65,7 +65,22 @@ func testAttached(t *testing.T, a *rig) {
 		require.Nil(t, raise(keyed("a2"), approval("open2")).at("resume"))
 		beside := raise(keyed("a3"))
 		require.Equal(t, "waiting_for_approval", beside.at("run", "status"))
-		require.Equal(t, "a3", beside.at("resume", "approvals", 2, "request", "id"), "all that was settled since the last checkpoint")
+		require.Len(t, beside.list("resume", "approvals"), 1, "the earlier ones are not repeated")
+		require.Equal(t, "a3", beside.at("resume", "approvals", 0, "request", "id"))
+
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("open")).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("open2")).want(http.StatusAccepted)
+		body := fmt.Sprintf(`{"fence":%q,"hold":true,"suspension_id":"last","approvals":[%s]}`, run.fence, keyed("a4"))
+		for range 2 { // the second is the same call again
+			last := a.post(t, "/v1/runs/"+run.run+"/suspend", body).want(http.StatusOK)
+			require.Equal(t, "running", last.at("run", "status"))
+			require.Nil(t, last.at("run", "resume"))
+			require.Len(t, last.list("resume", "approvals"), 1)
+			require.Equal(t, "a4", last.at("resume", "approvals", 0, "request", "id"))
+			require.NotEmpty(t, last.at("resume", "approvals", 0, "resolution", "grant"))
+		}
+		require.Len(t, resume(t, run, "0").list("settled"), 6)
+		require.Len(t, a.get(t, "/v1/runs/"+run.run).want(http.StatusOK).list("resume", "approvals"), 6)
 	})
 	parallel(t, "a cancel is told", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)

@@ -150,6 +150,11 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 	}
 	wire.MarkReplayed(w, reply.Existing)
 	answer := api.SuspendReply{Run: record.View()}
+	if body.Hold {
+		// An attached worker has its earlier decisions. With them, each reply would be longer than the last.
+		answer.Run.Resume = nil
+		record = withOnly(record, command.SuspensionID)
+	}
 	// When rules settled every request of the call, the worker keeps its lease. A run that a
 	// person's decision resumed is claimable by any worker.
 	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence && !openIn(record, command.SuspensionID) {
@@ -161,6 +166,15 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return wire.Respond(w, r, http.StatusOK, answer)
+}
+
+// withOnly returns a record that has no requests but those of one suspension.
+func withOnly(record *model.RunRecord, suspensionID string) *model.RunRecord {
+	only := *record
+	only.Requests = slices.DeleteFunc(slices.Clone(record.Requests), func(request model.Request) bool {
+		return request.SuspensionID != suspensionID
+	})
+	return &only
 }
 
 // openIn reports whether a request of the suspension is open.
