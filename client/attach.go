@@ -179,7 +179,7 @@ func (t *Task) stopWaiting(ctx context.Context, w *waiter) (settledRequest, erro
 		// Otherwise the goroutine that raises it withdraws it.
 		t.joined.Go(func() { t.withdrawRequest(w) })
 	}
-	if t.stopPoll != nil && t.raisedWaiters() == 0 {
+	if t.stopPoll != nil && len(t.raisedIDs()) == 0 {
 		t.stopPoll()
 	}
 	t.mu.Unlock()

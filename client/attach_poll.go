@@ -152,6 +152,8 @@ func (t *Task) endAllWaits(err error) {
 	}
 }
 
+// raisedIDs returns the requests that the service has and that goroutines wait for. Requires the
+// mutex.
 func (t *Task) raisedIDs() []string {
 	var ids []string
 	for id, w := range t.waiters {
@@ -161,8 +163,6 @@ func (t *Task) raisedIDs() []string {
 	}
 	return ids
 }
-
-func (t *Task) raisedWaiters() int { return len(t.raisedIDs()) }
 
 // includedDecisions returns the number of the last decision that a checkpoint stored now
 // includes: all before the first that was not returned to its goroutine. It returns nil if

@@ -138,9 +138,7 @@ export class Task<Input = unknown> {
    * stops: then the wait ends at once with `worker_stopped`.
    */
   async approve(request: ApprovalToAsk, options: CallOptions = {}): Promise<Resolution> {
-    const id = request.id || newID("approval");
-    const settled = await this.#waits.until({ approval: { ...request, id, tool_call_id: request.tool_call_id || id } }, options.signal);
-    return (settled as SettledApproval).resolution;
+    return (await this.#decided(request, options)).resolution;
   }
 
   /**
@@ -149,9 +147,12 @@ export class Task<Input = unknown> {
    * handler that lets it through fails the run without a retry.
    */
   async approveInput<T = Input>(request: ApprovalToAsk, options: CallOptions = {}): Promise<T> {
+    return approvedInput(await this.#decided(request, options)) as T;
+  }
+
+  async #decided(request: ApprovalToAsk, options: CallOptions): Promise<SettledApproval> {
     const id = request.id || newID("approval");
-    const settled = await this.#waits.until({ approval: { ...request, id, tool_call_id: request.tool_call_id || id } }, options.signal);
-    return approvedInput(settled as SettledApproval) as T;
+    return await this.#waits.until({ approval: { ...request, id, tool_call_id: request.tool_call_id || id } }, options.signal) as SettledApproval;
   }
 
   /** Asks a question and waits in place until it is settled, as `approve` does. A question that expires ends its run. */
@@ -258,16 +259,16 @@ export class Task<Input = unknown> {
    * Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before.
    * `null` and `undefined` are not checkpoints: they only renew the lease, and the stored checkpoint stays.
    */
-  async saveCheckpoint(value: unknown, options: CallOptions = {}): Promise<void> {
-    const checkpoint = copied(jsonOrNone(value)) ?? undefined;
-    const after = checkpoint === undefined ? undefined : this.#waits.included();
+  async saveCheckpoint(checkpoint: unknown, options: CallOptions = {}): Promise<void> {
+    const stored = copied(jsonOrNone(checkpoint)) ?? undefined;
+    const after = stored === undefined ? undefined : this.#waits.included();
     const beat = await this.#lease.calling(() =>
       this.#client.heartbeat(
         this.runId,
-        { fence: this.fence, lease_ms: this.#lease.ms, checkpoint, ...(after === undefined ? {} : { settled_after: after }) },
+        { fence: this.fence, lease_ms: this.#lease.ms, checkpoint: stored, ...(after === undefined ? {} : { settled_after: after }) },
         this.#lease.with(options),
       ));
-    if (checkpoint !== undefined) this.#emitted.checkpointed(checkpoint);
+    if (stored !== undefined) this.#emitted.checkpointed(stored);
     if (!beat.cancel_requested) return;
     this.stop(cancelledError());
     throw this.signal.reason;
