@@ -36,6 +36,11 @@ var Statuses = []Status{
 	StatusCompleted, StatusFailed, StatusInterrupted, StatusCancelled,
 }
 
+// Terminal reports whether the status is final.
+func (s Status) Terminal() bool {
+	return s == StatusCompleted || s == StatusFailed || s == StatusInterrupted || s == StatusCancelled
+}
+
 // Errors of runs that the service has cancelled because the worker or agent that asked is gone (docs/spec/v1.md#abandoned-requests).
 const (
 	ErrorWorkerGone = "the worker that asked is gone"

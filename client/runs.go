@@ -208,14 +208,9 @@ const (
 // reached reports whether a run fulfils the condition.
 func (u Until) reached(status api.Status) bool {
 	if u == UntilTerminal {
-		return terminal(status)
+		return status.Terminal()
 	}
 	return status != api.StatusWaitingForApproval && status != api.StatusWaitingForUserQuestion
-}
-
-// terminal reports whether the status is terminal.
-func terminal(status api.Status) bool {
-	return status == api.StatusCompleted || status == api.StatusFailed || status == api.StatusInterrupted || status == api.StatusCancelled
 }
 
 // AwaitRun returns a run as soon as it fulfils the condition, or its state after the wait,

@@ -79,14 +79,14 @@ func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[S
 		decode: func(data []byte, event *StreamEvent) (final bool, err error) {
 			event.Run = &api.RunView{}
 			err = json.Unmarshal(data, event.Run)
-			return terminal(event.Run.Status), err
+			return event.Run.Status.Terminal(), err
 		},
 		isFinal: func(entry *api.RunEventEntry, name string) bool {
-			return entry.RunID == runID && terminal(api.Status(name))
+			return entry.RunID == runID && api.Status(name).Terminal()
 		},
 		isComplete: func(ctx context.Context, after string) (bool, error) {
 			run, err := c.GetRun(ctx, runID)
-			if err != nil || !terminal(run.Status) {
+			if err != nil || !run.Status.Terminal() {
 				return false, err
 			}
 			left, err := c.ListRunEvents(ctx, runID, EventListParams{After: after, Limit: 1})

@@ -75,7 +75,7 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 			// The call is held, even through an outage.
 		case reading.Result != nil:
 			return reading.Result, reading.Spent, nil
-		case over(reading.Run.Status):
+		case reading.Run.Status.Terminal():
 		case tasks.Declared(request):
 			return nil, false, t.waits.Park(ctx, request, tool, reading)
 		case !dismissed:
@@ -298,8 +298,4 @@ func (t *tools) reader(tool string) Reader {
 		}
 		return reading, nil
 	}
-}
-
-func over(status api.Status) bool {
-	return status == api.StatusCompleted || status == api.StatusFailed || status == api.StatusInterrupted || status == api.StatusCancelled
 }

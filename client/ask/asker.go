@@ -225,7 +225,7 @@ func (a *Asker) generation(ctx context.Context, runID string, mine identity) (in
 		return generationNone, nil
 	case err != nil:
 		return 0, err
-	case over(run.Status) || identityOf(run).Digest != mine.Digest:
+	case run.Status.Terminal() || identityOf(run).Digest != mine.Digest:
 		return generationSpent, nil
 	default:
 		return generationOpen, nil

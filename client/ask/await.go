@@ -125,7 +125,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, atOnce bool) (*A
 		return nil, err
 	}
 	switch {
-	case over(run.Status):
+	case run.Status.Terminal():
 		if answer.permits() && run.Status != api.StatusCompleted {
 			answer.Outcome, answer.Resolution = "", api.Resolution{} // taken back before it was read
 		}
@@ -254,10 +254,6 @@ func firstOf(run *api.RunView) string {
 		return id
 	}
 	return ""
-}
-
-func over(status api.Status) bool {
-	return status == api.StatusCompleted || status == api.StatusFailed || status == api.StatusInterrupted || status == api.StatusCancelled
 }
 
 // recorded fills in the request and the decision from the session's log. Workers cannot

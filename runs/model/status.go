@@ -7,9 +7,7 @@ import (
 )
 
 // Terminal reports whether the status is final.
-func Terminal(s api.Status) bool {
-	return s == api.StatusCompleted || s == api.StatusFailed || s == api.StatusInterrupted || s == api.StatusCancelled
-}
+func Terminal(s api.Status) bool { return s.Terminal() }
 
 // Waiting reports whether a run with this status waits for a decision.
 func Waiting(s api.Status) bool {
