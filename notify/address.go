@@ -46,8 +46,8 @@ type Store interface {
 	LinkStore
 	SentStore
 	// AddAddress writes an address with a code, or replaces the code of an address that is not
-	// verified, together with the counts after it. It writes no address and returns false if the
-	// counts are no longer those of before, or the person has most other addresses.
+	// verified, together with the counts after it. It changes neither and returns false if the
+	// counts are no longer those of before, the address was verified meanwhile, or the person has most other addresses.
 	AddAddress(ctx context.Context, a *Address, most int, before, after *CodeCounts, entry *journal.Entry) (bool, error)
 	// CodeCounts returns the existing counts of these subjects.
 	CodeCounts(ctx context.Context, subjects *CodeCounts) ([]CodeCount, error)

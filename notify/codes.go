@@ -16,7 +16,7 @@ type CodeCount struct {
 	Subject string
 	// SinceMs is when the first of Sent codes was sent, LastMs when the last was.
 	SinceMs, Sent, LastMs int64
-	// Mark is random and different after each change. It is empty if there is no row.
+	// Mark is random and different after each change. It is empty before the first code.
 	Mark string
 }
 

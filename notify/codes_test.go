@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
 // Removing an address and adding it again sends no second code: otherwise anyone with an address book
@@ -74,5 +77,81 @@ func TestOneCodeForManyAtOnce(t *testing.T) {
 		}
 		require.Equal(t, 1, sent)
 		require.Len(t, s.mail.all(), 1)
+	})
+}
+
+// A person adds several addresses at the same moment: each gets its code.
+func TestAddressesThatAreAddedAtOnce(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})
+		const addresses = 4
+		errs := make(chan error, addresses)
+		for n := range addresses {
+			go func() {
+				_, err := ada.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: fmt.Sprintf("ada-%d@example.com", n)})
+				errs <- err
+			}()
+		}
+		for range addresses {
+			require.NoError(t, <-errs)
+		}
+		require.Len(t, s.mail.all(), addresses)
+	})
+}
+
+// An address that is not written uses up no code, whatever changed after its counts were read.
+func TestAnAddressThatIsNotWrittenCountsNoCode(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		stored, is := inprocess.Start(t, database, inprocess.Options{}).Store.(notify.Store)
+		require.True(t, is)
+		const ada, nowMs = "user:ada", int64(1_000_000)
+		// add adds an address, after a read that found these marks of the person and of the destination.
+		add := func(name, person, destination string, most int) (added bool, sent int64) {
+			t.Helper()
+			before := notify.CodeCounts{
+				Destination: notify.CodeCount{Subject: "address:" + name, Mark: destination},
+				Person:      notify.CodeCount{Subject: notify.SubjectOfPerson(ada), Mark: person}, Pair: notify.CodeCount{Subject: "pair:" + name, Mark: destination},
+			}
+			after := before
+			for _, count := range []*notify.CodeCount{&after.Destination, &after.Person, &after.Pair} {
+				count.SinceMs, count.LastMs, count.Sent, count.Mark = nowMs, nowMs, 1, name
+			}
+			added, err := stored.AddAddress(t.Context(), &notify.Address{
+				AddressID: "address_" + name, Principal: ada, Channel: "mail", Address: name, CodeHash: "hash", CodeUntilMs: 2 * nowMs, CreatedAtMs: nowMs,
+			}, most, &before, &after, auth.EntryBy(nil, nowMs, api.AuditEvent{Type: api.AuditAddressAdded}))
+			require.NoError(t, err)
+			counts, err := stored.CodeCounts(t.Context(), &before)
+			require.NoError(t, err)
+			for _, count := range counts {
+				if count.Subject != before.Person.Subject {
+					sent += count.Sent
+				}
+			}
+			return added, sent
+		}
+		requireAdded := func(want bool, wantSent int64) func(bool, int64) {
+			return func(added bool, sent int64) {
+				t.Helper()
+				require.Equal(t, want, added)
+				require.Equal(t, wantSent, sent, "of the destination, and of the person to it")
+			}
+		}
+		requireAdded(true, 2)(add("first", "", "", 2))
+		requireAdded(false, 0)(add("second", "", "", 2)) // the person's count has changed
+		requireAdded(true, 2)(add("second", "first", "", 2))
+		requireAdded(false, 0)(add("third", "second", "", 2)) // the person has two others
+		verified, err := stored.VerifyAddress(t.Context(), &notify.Address{AddressID: "address_second", Principal: ada}, "hash", "", nowMs, auth.EntryBy(nil, nowMs, api.AuditEvent{Type: api.AuditAddressVerified}))
+		require.NoError(t, err)
+		require.True(t, verified)
+		requireAdded(false, 2)(add("second", "second", "second", 2)) // it was verified
+		again, err := stored.CodeCounts(t.Context(), &notify.CodeCounts{Person: notify.CodeCount{Subject: notify.SubjectOfPerson(ada)}})
+		require.NoError(t, err)
+		require.Equal(t, "second", again[0].Mark)
+		all, err := stored.Addresses(t.Context(), []string{ada})
+		require.NoError(t, err)
+		require.Len(t, all, 2)
 	})
 }

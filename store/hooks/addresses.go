@@ -35,17 +35,22 @@ func addressTargets(a *notify.Address) []any {
 
 // AddAddress implements notify.Store.
 func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, most int, before, after *notify.CodeCounts, entry *journal.Entry) (bool, error) {
-	to, by, pair := &after.Destination, &after.Person, &after.Pair
-	// The last statement only changes a row if the one before has changed all of its rows.
-	return k.writeAll(ctx,
-		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfAddresses(a.Principal), to.LastMs}},
-		tokens.Write{SQL: sqlCountCode, Args: []any{
-			to.Subject, to.SinceMs, to.Sent, to.LastMs, before.Destination.Mark, by.Subject, by.SinceMs, by.Sent, by.LastMs, before.Person.Mark, by.Mark,
-			pair.Subject, pair.SinceMs, pair.Sent, pair.LastMs, before.Pair.Mark,
-		}},
-		tokens.Write{SQL: sqlAddAddress, Entry: entry, Args: []any{
-			a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(most), to.Subject, by.Subject, by.Mark, pair.Subject,
+	// Everyone locks the rows in this order, so that two transactions never wait for each other.
+	writes := []tokens.Write{{SQL: sqlLockSubject, Args: []any{notify.SubjectOfAddresses(a.Principal), after.Destination.LastMs}}}
+	added := tokens.Write{SQL: sqlAddAddress, Entry: entry, Args: []any{
+		a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(most),
+	}}
+	for _, count := range []*notify.CodeCount{&before.Destination, &before.Person, &before.Pair} {
+		writes = append(writes, tokens.Write{SQL: sqlLockSubject, Args: []any{count.Subject, after.Destination.LastMs}})
+		added.Args = append(added.Args, count.Subject, count.Mark)
+	}
+	writes = append(writes, added)
+	for _, count := range []*notify.CodeCount{&after.Destination, &after.Person, &after.Pair} {
+		writes = append(writes, tokens.Write{SQL: sqlCountCode, Args: []any{
+			count.Subject, count.SinceMs, count.Sent, count.LastMs, count.Mark, a.AddressID, a.CodeHash, a.CodeUntilMs,
 		}})
+	}
+	return k.writeAll(ctx, writes...)
 }
 
 // CodeCounts implements notify.Store.

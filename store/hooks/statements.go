@@ -94,14 +94,14 @@ WHERE webhook_id = $1 AND updated_at_ms = $10`
 // The statements about people's addresses and codes.
 //
 // sqlAddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6 code_until_ms, $7
-// created_at_ms, $8 the maximum number of addresses per person, $9, $10 and $12 the subjects of sqlCountCode and $11
-// its new mark. sqlTryCode takes $1 address_id, $2 principal, $3 the current time and $4 the maximum
+// created_at_ms, $8 the maximum number of addresses per person, and $9 to $14 the subjects of three counts, each with
+// the mark that it must have. sqlTryCode takes $1 address_id, $2 principal, $3 the current time and $4 the maximum
 // number of tries. sqlVerifyAddress and sqlVerifyOnlyAddress take $1 address_id, $2 principal,
 // $3 code_hash and $4 the current time.
 //
-// sqlCountCode takes $1 to $5 of the destination's count (subject, since_ms, sent, last_ms, the mark it must
-// have), $6 to $10 the same of the person's, $11 the new mark, and $12 to $16 the same of both's. sqlDropCodeCounts takes $1 the time before
-// which counts have expired.
+// sqlCountCode takes $1 to $5 of a count (subject, since_ms, sent, last_ms and the new mark), and $6 to $8 of the address
+// with the code (address_id, code_hash, code_until_ms): without it nothing is counted. sqlDropCodeCounts takes $1 the time
+// before which counts have expired.
 //
 // sqlLockSubject takes $1 the subject of a count and $2 the current time. sqlAddSubscription takes $1
 // address_id, $2 principal, $3 channel, $4 address, $5 the current time and $6 the maximum number of addresses
@@ -111,7 +111,8 @@ const (
 INSERT INTO addresses (address_id, principal, channel, address, verified_at_ms, code_hash, code_until_ms, code_tries, created_at_ms)
 SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), 0, CAST($5 AS text), CAST($6 AS bigint), 0, CAST($7 AS bigint)
 WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($8 AS bigint)
-	AND (SELECT count(*) FROM code_counts AS c WHERE c.subject IN ($9, $10, $12) AND c.mark = $11) = 3
+	AND (SELECT count(*) FROM code_counts AS c WHERE c.subject IN ($9, $11, $13)
+		AND c.mark = CASE c.subject WHEN CAST($9 AS text) THEN CAST($10 AS text) WHEN CAST($11 AS text) THEN CAST($12 AS text) ELSE CAST($14 AS text) END) = 3
 ON CONFLICT (principal, channel, address) DO UPDATE SET
 	code_hash = excluded.code_hash, code_until_ms = excluded.code_until_ms, code_tries = 0
 WHERE addresses.verified_at_ms = 0 AND addresses.address_id = excluded.address_id`
@@ -127,18 +128,14 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = 
 	AND NOT EXISTS (SELECT 1 FROM addresses AS o WHERE o.channel = addresses.channel AND o.address = addresses.address
 		AND o.principal <> addresses.principal AND o.verified_at_ms > 0)`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
-	// The destination comes first, so that two transactions never wait for each other.
-	sqlCountCode = `
-INSERT INTO code_counts (subject, since_ms, sent, last_ms, mark) VALUES
-	(CAST($1 AS text), CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), CAST($11 AS text)),
-	(CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS bigint), CAST($9 AS bigint), CAST($11 AS text)),
-	(CAST($12 AS text), CAST($13 AS bigint), CAST($14 AS bigint), CAST($15 AS bigint), CAST($11 AS text))
-ON CONFLICT (subject) DO UPDATE SET since_ms = excluded.since_ms, sent = excluded.sent, last_ms = excluded.last_ms, mark = excluded.mark
-WHERE code_counts.mark = CASE code_counts.subject WHEN CAST($1 AS text) THEN CAST($5 AS text) WHEN CAST($6 AS text) THEN CAST($10 AS text) ELSE CAST($16 AS text) END`
+	sqlCountCode     = `
+UPDATE code_counts SET since_ms = CAST($2 AS bigint), sent = CAST($3 AS bigint), last_ms = CAST($4 AS bigint), mark = CAST($5 AS text)
+WHERE subject = $1 AND EXISTS (
+	SELECT 1 FROM addresses AS a WHERE a.address_id = CAST($6 AS text) AND a.code_hash = CAST($7 AS text) AND a.code_until_ms = CAST($8 AS bigint))`
 	sqlDropCodeCounts = `
 DELETE FROM code_counts WHERE subject IN (
 	SELECT old.subject FROM code_counts AS old WHERE old.since_ms <= CAST($1 AS bigint) ORDER BY old.since_ms LIMIT 1000)`
-	// It locks the row of a count, which AddAddress changes as well, so that nobody has too many addresses.
+	// It locks the row of a count, which it creates if there is none. The next statement sees what others have committed.
 	sqlLockSubject = `
 INSERT INTO code_counts (subject, since_ms, sent, last_ms, mark) VALUES (CAST($1 AS text), CAST($2 AS bigint), 0, 0, '')
 ON CONFLICT (subject) DO UPDATE SET mark = code_counts.mark`
