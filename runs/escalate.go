@@ -97,7 +97,7 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 	for _, step := range steps {
 		known[step.Step] = step.To[:min(len(step.To), api.MaxRecipients)]
 	}
-	told := map[string]bool{}
+	messages := messagesOf(plan, due, known)
 	left := -1
 	for _, step := range due {
 		to, looked := known[step]
@@ -108,7 +108,7 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 			}
 			continue
 		}
-		w.notifyByStep(run, request, &state, &plan.Steps[step], step, to, told)
+		w.notifyByStep(run, request, &state, &plan.Steps[step], step, to, messages)
 	}
 	if len(due) > 0 {
 		state.Rounds++
@@ -138,8 +138,35 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 	effect.DueAtMs, effect.LastError = max(state.NextAtMs, w.nowMs), ""
 }
 
+// stepsMessage is the one message to a person for all steps that are due at once.
+type stepsMessage struct {
+	urgent bool
+	// ofStep is the last of the steps: if the message is given up, the step after it follows.
+	ofStep   int64
+	enqueued bool
+}
+
+// messagesOf returns the message of each person whom steps with known recipients notify.
+func messagesOf(plan *escalation.Plan, steps []int64, known map[int64][]Recipient) map[string]*stepsMessage {
+	messages := map[string]*stepsMessage{}
+	for _, step := range steps {
+		for _, recipient := range known[step] {
+			if recipient.Channel == "" {
+				continue
+			}
+			message := messages[recipient.Principal]
+			if message == nil {
+				message = &stepsMessage{}
+				messages[recipient.Principal] = message
+			}
+			message.urgent, message.ofStep = message.urgent || plan.Steps[step].Urgent, step
+		}
+	}
+	return messages
+}
+
 // notifyByStep enqueues a message to each recipient of a step who has none yet, and writes its event.
-func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state *model.EscalationState, of *api.EscalationStep, step int64, to []Recipient, told map[string]bool) {
+func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state *model.EscalationState, of *api.EscalationStep, step int64, to []Recipient, messages map[string]*stepsMessage) {
 	state.Begin(of.Notify)
 	if len(to) == 0 {
 		for _, selector := range of.Notify {
@@ -151,18 +178,19 @@ func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state
 		person := notifiedPerson{Who: recipient.Principal, WhyNot: recipient.WhyNot}
 		switch {
 		case recipient.Channel == "":
-		case told[recipient.Principal]:
+		case messages[recipient.Principal].enqueued:
 			person.WhyNot = WhyToldNow
 		case state.Messages >= api.MaxEscalationMessages:
 			person.WhyNot = WhyLimit
 		default:
 			person.Channels = []string{recipient.Channel}
-			told[recipient.Principal] = true
+			message := messages[recipient.Principal]
+			message.enqueued = true
 			state.Tell(recipient.Principal)
 			if recipient.Withdraws {
 				state.WithdrawFrom(recipient.Channel)
 			}
-			w.enqueueNotice(request, recipient, model.PersonNotice{Step: state.Rounds, OfStep: step, Urgent: of.Urgent})
+			w.enqueueNotice(request, recipient, model.PersonNotice{Step: state.Rounds, OfStep: message.ofStep, Urgent: message.urgent})
 		}
 		if person.WhyNot != "" && person.WhyNot != WhyToldNow {
 			state.Miss(person.Who, person.WhyNot)

@@ -33,6 +33,8 @@ type escalating struct {
 	effectID string
 	// people are the recipients of each step.
 	people map[int64][]runs.Recipient
+	// notices are the messages of the last advance, by person.
+	notices map[string]*model.PersonNotice
 }
 
 func newEscalating(t *testing.T, list ...api.EscalationStep) *escalating {
@@ -63,9 +65,11 @@ func (e *escalating) advance() (messages []string) {
 	_, change, err := e.decide(advance)
 	require.NoError(e.t, err)
 	e.flush()
+	e.notices = map[string]*model.PersonNotice{}
 	for _, effect := range change.NewEffects {
 		notice, err := model.NoticeOf(effect)
 		require.NoError(e.t, err)
+		e.notices[notice.Principal] = notice
 		messages = append(messages, notice.Principal)
 	}
 	return messages
@@ -173,6 +177,10 @@ func TestStepsThatWereMissedAreOneMessage(t *testing.T) {
 	require.JSONEq(t, `{"type":"request_notified","request_id":"q","step":2,"to":[
 		{"who":"user:ada","why_not":"same_message"},{"who":"user:carol","channels":["mail"]}]}`, e.event())
 	require.Equal(t, int64(-1), e.nextMs())
+	for principal, ofStep := range map[string]int64{"user:ada": 2, "user:ben": 0, "user:carol": 2} {
+		require.Equal(t, ofStep, e.notices[principal].OfStep, principal)
+		require.Equal(t, ofStep == 2, e.notices[principal].Urgent, "%s: the message is as urgent as the most urgent of its steps", principal)
+	}
 }
 
 // A step whose people were not looked up is done by the next attempt. So is one that became due meanwhile.
@@ -265,6 +273,22 @@ func TestAMessageThatWasGivenUpHurriesTheNextStep(t *testing.T) {
 	require.Equal(t, []string{"user:carol"}, e.advance())
 	fail("user:carol", 2)
 	require.Equal(t, 4*hourMs+30*minuteMs, e.nextMs(), "there is no further step")
+}
+
+// A message of several steps that is given up makes the step after all of them due.
+func TestAMessageOfTwoStepsHurriesTheNextOne(t *testing.T) {
+	t.Parallel()
+	first := api.EscalationStep{Notify: []string{"user:ada"}}
+	e := newEscalating(t, first, first, api.EscalationStep{AfterMs: 24 * hourMs, Notify: []string{"user:carol"}})
+	e.people = map[int64][]runs.Recipient{0: byMail("ada"), 1: byMail("ada"), 2: byMail("carol")}
+	require.Equal(t, []string{"user:ada"}, e.advance())
+	require.Equal(t, 24*hourMs, e.nextMs())
+	handle := e.request("r", "q").Handle
+	id := model.NoticeEffectID("mail", handle, "user:ada", 0)
+	claimed := e.must(&runs.ClaimEffect{SessionID: "s", EffectID: id})
+	e.must(&runs.FinishEffect{SessionID: "s", EffectID: id, RunID: "r", RequestHandle: handle, Attempt: claimed.Effect.Attempts, Error: "x", Permanent: true})
+	require.Zero(t, e.nextMs())
+	require.Equal(t, []string{"user:carol"}, e.advance())
 }
 
 // An acknowledgement holds the steps back; then they are one message.
