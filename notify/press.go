@@ -127,7 +127,8 @@ func (s *Service) decide(ctx context.Context, row *LinkRow, request *model.Reque
 		return pressDead, nil
 	}
 	digest := request.Approval().InputDigest
-	shown := row.CodeHash != "" && subtle.ConstantTimeCompare([]byte(codeHash(p.Secret, digest)), []byte(row.CodeHash)) == 1
+	// An operator who turns content off turns it off for the messages that were sent as well.
+	shown := s.channels[row.Channel].Summary() && row.CodeHash != "" && subtle.ConstantTimeCompare([]byte(codeHash(p.Secret, digest)), []byte(row.CodeHash)) == 1
 	if p.Behavior == api.BehaviorAllow && !shown {
 		return pressChanged, nil
 	}

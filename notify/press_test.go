@@ -1,14 +1,19 @@
 package notify_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/slackpeer"
 )
@@ -102,6 +107,56 @@ func TestAButtonIsOfItsFirstRequest(t *testing.T) {
 	eventually(t, "the message about the second", func() bool { return len(s.slack.Of(slackAda)) > before })
 	s.slack.Press(t, slackAda, "allow", s.slack.Of(slackAda)[before].Values(t)["allow"], 1)
 	require.Equal(t, api.OutcomeAllowed, s.recorded(t, runID).Outcome)
+}
+
+// contentless is a Slack channel with content: none, whose presses a test makes.
+type contentless struct {
+	failing
+	press func(context.Context, *notify.Press) notify.PressReply
+}
+
+func (*contentless) Kind() api.ChannelKind            { return api.ChannelSlack }
+func (*contentless) Whole(text string) (string, bool) { return text, true }
+func (*contentless) LastError() string                { return "" }
+
+func (c *contentless) Listen(_ context.Context, press func(context.Context, *notify.Press) notify.PressReply) error {
+	c.press = press
+	return nil
+}
+
+// An operator turns content off: buttons of messages that were sent before only deny.
+func TestWithoutContentNoButtonAllows(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	runID, post := s.asks(t, "s", restart)
+	stored, is := s.Store.(notify.Store)
+	require.True(t, is)
+	reader, is := s.Store.(notify.Reader)
+	require.True(t, is)
+	channel := &contentless{}
+	var decided []api.Behavior
+	restarted := notify.New(notify.Options{
+		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"slack": channel}, NewID: runs.NewID,
+		NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),
+		ByLink: func(context.Context, string, *model.Run) (*auth.Identity, error) {
+			return &auth.Identity{Principal: "user:ada"}, nil
+		},
+		Decide: func(_ context.Context, command runs.Command) error {
+			decided = append(decided, command.(*runs.ResolveApprovals).Resolutions[0].Behavior)
+			return nil
+		},
+	})
+	require.NoError(t, restarted.Listeners()[0](t.Context()))
+	press := func(behavior api.Behavior) notify.PressReply {
+		return channel.press(t.Context(), &notify.Press{Address: slackAda, Secret: post.Values(t)["allow"], Behavior: behavior})
+	}
+	require.Contains(t, press(api.BehaviorAllow).Text, "does not show")
+	require.Empty(t, decided)
+	require.Empty(t, press(api.BehaviorDeny).Text)
+	require.Equal(t, []api.Behavior{api.BehaviorDeny}, decided)
+
+	s.slack.Press(t, slackAda, "allow", post.Values(t)["allow"], 1)
+	require.Equal(t, api.OutcomeAllowed, s.recorded(t, runID).Outcome, "with content it allows")
 }
 
 // A press reaches the service after its connection broke, and one that cannot be recorded is told so.
