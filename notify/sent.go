@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -17,13 +19,17 @@ type SentMessage struct {
 	RequestHandle, Channel, Principal string
 	// MessageID is the Message.ID.
 	MessageID string
-	// Reference is the Message.Reference; empty if it is not known whether the message was sent.
+	// Reference is the Message.Reference, or the id of the only address to which the message went or may have gone. It is
+	// empty if it may have gone to several.
 	Reference string
 	// BegunAtMs is when the last attempt to send the message began, or at least sendingMs ago if that attempt
 	// failed.
 	BegunAtMs int64
 	SentAtMs  int64 // 0 if it is not known whether the message was sent
 }
+
+// wentToAddress reports whether Reference is the id of an address.
+func (m *SentMessage) wentToAddress() bool { return strings.HasPrefix(m.Reference, PrefixAddress+"_") }
 
 // SentStore stores the messages of channels that withdraw them, and the ones that count a flood until they are sent. It returns the same errors as [Store].
 type SentStore interface {
@@ -69,6 +75,10 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 	if err != nil {
 		return err
 	}
+	row := &SentMessage{RequestHandle: notice.RequestHandle, Channel: notice.Channel, Principal: notice.Principal, MessageID: m.ID, BegunAtMs: nowMs}
+	if channel.Kind() != api.ChannelPush {
+		row.Reference = addresses[0].AddressID
+	}
 	var earlier *SentMessage
 	if i := slices.IndexFunc(all, func(sent SentMessage) bool { return sent.Principal == notice.Principal }); i >= 0 {
 		earlier = &all[i]
@@ -84,9 +94,11 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 			return nil // only the end of the effect was not recorded
 		default:
 			m.Repeated = true
+			if earlier.Reference != row.Reference {
+				row.Reference = ""
+			}
 		}
 	}
-	row := &SentMessage{RequestHandle: notice.RequestHandle, Channel: notice.Channel, Principal: notice.Principal, MessageID: m.ID, BegunAtMs: nowMs}
 	switch first, err := s.options.Store.PutSentMessage(ctx, row, earlier); {
 	case err != nil:
 		return err
@@ -107,7 +119,7 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 		return s.failedSending(ctx, row, err)
 	}
 	sent := *row
-	sent.Reference, sent.SentAtMs = m.Reference, max(s.options.NowMs(), 1)
+	sent.Reference, sent.SentAtMs = cmp.Or(m.Reference, row.Reference), max(s.options.NowMs(), 1)
 	if recorded, err := s.options.Store.PutSentMessage(context.WithoutCancel(ctx), &sent, row); err != nil || recorded {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -98,14 +99,20 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 	return refused != nil, refused
 }
 
-// withdrawOne withdraws a message from all addresses of its person on the channel. A message with a reference needs
-// no address.
+// withdrawOne withdraws a message from its address, or from all addresses of its person on the channel if it may have
+// gone to several. A message with a reference of the channel needs no address.
 func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *SentMessage, m *Message) error {
 	addresses, err := s.onChannel(ctx, sent.Principal, sent.Channel)
 	if err != nil {
 		return err
 	}
-	if sent.Reference != "" && len(addresses) > 1 {
+	switch {
+	case sent.wentToAddress():
+		addresses = slices.DeleteFunc(addresses, func(a Address) bool { return a.AddressID != sent.Reference })
+		unreferenced := *sent
+		unreferenced.Reference = ""
+		sent = &unreferenced
+	case sent.Reference != "" && len(addresses) > 1:
 		addresses = addresses[:1]
 	}
 	if len(addresses) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -238,6 +239,99 @@ func TestSettledRequestsWithdrawTheirMessages(t *testing.T) {
 		}
 		s.healthy(t)
 	})
+}
+
+// receivers is a channel whose messages have no references.
+type receivers struct {
+	failing
+	mu sync.Mutex
+	// away is the address that does not answer.
+	away            string
+	sent, withdrawn []string
+}
+
+func (r *receivers) Send(_ context.Context, address string, _ *notify.Message) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, address)
+	return r.answer(address)
+}
+
+func (r *receivers) Withdraw(_ context.Context, address string, sent *notify.SentMessage, _ *notify.Message) error {
+	if sent.Reference != "" {
+		return errors.New("the channel gave no reference")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.withdrawn = append(r.withdrawn, address)
+	return r.answer(address)
+}
+
+func (r *receivers) answer(address string) error {
+	if address != "" && address == r.away {
+		return errors.New("no answer in time")
+	}
+	return nil
+}
+
+// second adds Ada's second address.
+func (s *replicas) second(t *testing.T) notify.Store {
+	t.Helper()
+	stored, is := s.Store.(notify.Store)
+	require.True(t, is)
+	added, err := stored.AddSubscription(t.Context(), &notify.Address{
+		AddressID: "address_second", Principal: "user:ada", Channel: "board", Address: "address_second", VerifiedAtMs: 1, CreatedAtMs: 2,
+	}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))
+	require.NoError(t, err)
+	require.True(t, added)
+	return stored
+}
+
+// The outcome goes to the address of the message, and to no other address of its person.
+func TestTheOutcomeGoesWhereTheMessageWent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		away      string
+		meanwhile func(*testing.T, notify.Store, *model.Request)
+		want      []string
+	}{
+		"sent":                {want: []string{"ada"}},
+		"with an unknown end": {away: "ada", want: []string{"ada"}},
+		"to an address that was removed": {meanwhile: func(t *testing.T, stored notify.Store, _ *model.Request) {
+			t.Helper()
+			removed, err := stored.RemoveAddress(t.Context(), "user:ada", "address_ada", auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressRemoved}))
+			require.NoError(t, err)
+			require.True(t, removed)
+		}, want: []string{""}},
+		"by an older program": {meanwhile: func(t *testing.T, stored notify.Store, open *model.Request) {
+			t.Helper()
+			all, err := stored.SentMessages(t.Context(), open.Handle, "board")
+			require.NoError(t, err)
+			older := all[0]
+			older.Reference = ""
+			put, err := stored.PutSentMessage(t.Context(), &older, &all[0])
+			require.NoError(t, err)
+			require.True(t, put)
+		}, want: []string{"ada", "address_second"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			channel := &receivers{away: test.away}
+			s := startReplicas(t, inprocess.Memory, channel)
+			stored := s.second(t)
+			_, err := s.send.Send(t.Context(), s.message(t, "user:ada", 0))
+			require.Equal(t, test.away == "", err == nil, err)
+			require.Equal(t, []string{"ada"}, channel.sent)
+			if test.meanwhile != nil {
+				test.meanwhile(t, stored, s.open)
+			}
+			channel.away = ""
+			s.settle(t)
+			s.sends(t, s.withdrawal(t))
+			slices.Sort(channel.withdrawn)
+			require.Equal(t, test.want, channel.withdrawn)
+		})
+	}
 }
 
 // An attempt that follows one with an unknown end is marked, and a person has one message.
