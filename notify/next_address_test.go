@@ -89,6 +89,37 @@ func (f *failing) Send(_ context.Context, address string, _ *notify.Message) err
 	return f.failure
 }
 
+// A message whose first address neither takes it nor its withdrawal goes to the next one on the same channel, which is
+// told of no earlier message.
+func TestABrokenAddressDoesNotBlockTheNextOne(t *testing.T) {
+	t.Parallel()
+	channel := &receivers{away: "ada"}
+	s := startReplicas(t, inprocess.Memory, channel)
+	s.second(t)
+	notice := &model.PersonNotice{Principal: "user:ada"}
+	first := s.message(t, "user:ada", 0)
+	first.Attempts = 3
+	_, err := s.send.Send(t.Context(), first)
+	require.Error(t, err)
+	next, err := s.send.Next(t.Context(), first, err, false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"address_ada"}, next.Later)
+
+	notice.Turn, notice.Later = 1, next.Later
+	s.sends(t, s.effect(t, model.NextNoticeEffectID("board", s.open.Handle, "user:ada", 0, 1), notice))
+	require.Equal(t, []string{"ada", "address_second"}, channel.sent)
+	require.Equal(t, []string{"ada"}, channel.withdrawn)
+	require.True(t, channel.withdrawnUntil.Before(channel.sentUntil), "a receiver that hangs leaves time for the next one")
+
+	// The next step of the escalation goes to the first address again, and the second one is away.
+	channel.away = "address_second"
+	s.sends(t, s.message(t, "user:ada", 1))
+	require.Equal(t, []string{"ada", "address_second", "ada"}, channel.sent)
+	s.settle(t)
+	s.sends(t, s.withdrawal(t))
+	require.Equal(t, []string{"ada", "address_second", "ada"}, channel.withdrawn)
+}
+
 // An address that fails for a while is left for the next one, and comes again when that one is gone.
 func TestTheOrderOfAddresses(t *testing.T) {
 	t.Parallel()

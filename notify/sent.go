@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -45,6 +46,10 @@ type SentStore interface {
 
 // sendingMs is longer than an attempt to send a message takes.
 const sendingMs = model.WebhookLeaseMs
+
+// earlierTimeout bounds the withdrawal of an earlier message at another address. It leaves the rest of sendTimeout for
+// the newer one.
+const earlierTimeout = 3 * time.Second
 
 // lostRaceMs is the pause after another attempt to send to the person began at the same moment.
 const lostRaceMs = 1_000
@@ -87,7 +92,7 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 		case leftMs > 0:
 			return &runs.PutOffError{Ms: leftMs}
 		case earlier.MessageID != m.ID:
-			if err := s.withdrawOne(ctx, channel, earlier, nil); err != nil {
+			if err := s.withdrawEarlier(ctx, channel, earlier, &addresses[0], notice); err != nil {
 				return err
 			}
 		case earlier.SentAtMs != 0:
@@ -124,6 +129,21 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 		return err
 	}
 	return s.sentTooLate(ctx, channel, &sent)
+}
+
+// withdrawEarlier withdraws the message that a newer one to the person replaces. Its failure does not hold up a message
+// to another address: the one of the earlier message may be why the newer one goes elsewhere.
+func (s *Service) withdrawEarlier(ctx context.Context, channel Withdrawer, earlier *SentMessage, to *Address, notice *model.PersonNotice) error {
+	elsewhere := notice.Turn > 0 || earlier.wentToAddress() && earlier.Reference != to.AddressID
+	if !elsewhere {
+		return s.withdrawOne(ctx, channel, earlier, nil)
+	}
+	short, cancel := context.WithTimeout(ctx, earlierTimeout)
+	defer cancel()
+	if err := s.withdrawOne(short, channel, earlier, nil); err != nil {
+		s.options.Logger.WarnContext(ctx, "an earlier message could not be withdrawn", channelAttr(notice.Channel), errorAttr(err))
+	}
+	return nil
 }
 
 // failedSending records that an attempt is over, so that the next one and the withdrawal need not wait for it. It

@@ -248,22 +248,26 @@ type receivers struct {
 	// away is the address that does not answer.
 	away            string
 	sent, withdrawn []string
+	// The deadlines of the last call of each kind.
+	sentUntil, withdrawnUntil time.Time
 }
 
-func (r *receivers) Send(_ context.Context, address string, _ *notify.Message) error {
+func (r *receivers) Send(ctx context.Context, address string, _ *notify.Message) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent = append(r.sent, address)
+	r.sentUntil, _ = ctx.Deadline()
 	return r.answer(address)
 }
 
-func (r *receivers) Withdraw(_ context.Context, address string, sent *notify.SentMessage, _ *notify.Message) error {
+func (r *receivers) Withdraw(ctx context.Context, address string, sent *notify.SentMessage, _ *notify.Message) error {
 	if sent.Reference != "" {
 		return errors.New("the channel gave no reference")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.withdrawn = append(r.withdrawn, address)
+	r.withdrawnUntil, _ = ctx.Deadline()
 	return r.answer(address)
 }
 
