@@ -56,7 +56,12 @@ var functions = template.FuncMap{
 		return string(written), err
 	},
 	// path escapes a text as one path segment.
-	"path": url.PathEscape,
+	"path": func(text string) (string, error) {
+		if text == "." || text == ".." {
+			return "", errors.New("a segment of a path must not lead to another folder")
+		}
+		return url.PathEscape(text), nil
+	},
 	// code writes a text as a block of code in Markdown, where agents' names mention nobody and link nowhere.
 	"code": func(text string) string {
 		return "```\n" + strings.ReplaceAll(strings.TrimSpace(text), "`", "'") + "\n```"
@@ -125,6 +130,9 @@ func (c *httpChannel) Links() api.LinkMode { return c.links }
 func (c *httpChannel) CheckAddress(address string) error {
 	if strings.ContainsFunc(address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
 		return errors.New("must have no spaces and no control characters")
+	}
+	if _, _, _, err := c.request(address, c.body, &notify.Message{}); err != nil {
+		return errors.New("cannot be used in the URL, the headers or the body of this channel")
 	}
 	return nil
 }

@@ -38,6 +38,23 @@ func TestTheIDOfAMessage(t *testing.T) {
 	require.EqualError(t, err, "headers: the service sets Idempotency-Key; a template has the id of the message as {{.ID}}")
 }
 
+// An address stays below the operator's path.
+func TestAnAddressLeadsToNoOtherPath(t *testing.T) {
+	t.Parallel()
+	made, err := (&channel{Kind: api.ChannelHTTP, URL: "https://host.example/hooks/{{path .Address}}"}).http("", nil)
+	require.NoError(t, err)
+	for _, address := range []string{".", ".."} {
+		require.Error(t, made.CheckAddress(address), address)
+		require.ErrorIs(t, made.Send(t.Context(), address, &notify.Message{ID: "m"}), notify.ErrPermanent, address)
+	}
+	for address, segment := range map[string]string{"%2e%2e": "%252e%252e", "../admin": "..%2Fadmin", "...": "...", ".ada": ".ada", "ada?x#y": "ada%3Fx%23y"} {
+		require.NoError(t, made.CheckAddress(address), address)
+		to, _, _, err := made.request(address, made.body, &notify.Message{ID: "m"})
+		require.NoError(t, err)
+		require.Equal(t, "https://host.example/hooks/"+segment, to)
+	}
+}
+
 // A receiver is told the outcome by the id of the message, in a request that it cannot take for a repetition of it.
 func TestAReceiverIsToldTheOutcome(t *testing.T) {
 	t.Parallel()
