@@ -47,11 +47,11 @@ func (s *Service) heldBack(ctx context.Context, request *model.Request, principa
 		return err
 	}
 	if untilMs := request.SnoozedAt(nowMs)[principal]; untilMs != 0 {
-		others, err := s.reachable(ctx, request, deciders, nowMs)
+		others, err := s.anyReachable(ctx, request, deciders, nowMs)
 		if err != nil {
 			return err
 		}
-		if len(others) > 0 {
+		if others {
 			return &runs.PutOffError{Ms: min(untilMs-nowMs, maxSnoozeHoldMs)}
 		}
 	}
@@ -67,16 +67,9 @@ func (s *Service) heldBack(ctx context.Context, request *model.Request, principa
 	return &runs.PutOffError{Ms: min(untilMs-nowMs, maxHoldMs)}
 }
 
-// reachable returns the deciders who have a verified address on a channel and do not snooze the request.
-func (s *Service) reachable(ctx context.Context, request *model.Request, deciders []string, nowMs int64) ([]string, error) {
+// anyReachable reports whether one of the deciders has a verified address on a channel and does not snooze the request.
+func (s *Service) anyReachable(ctx context.Context, request *model.Request, deciders []string, nowMs int64) (bool, error) {
 	snoozed := request.SnoozedAt(nowMs)
 	addresses, err := s.options.Store.Addresses(ctx, deciders)
-	var people []string
-	for i := range addresses {
-		a := &addresses[i]
-		if a.VerifiedAtMs != 0 && s.channels[a.Channel] != nil && snoozed[a.Principal] == 0 {
-			people = append(people, a.Principal)
-		}
-	}
-	return people, err
+	return slices.ContainsFunc(s.inOrder(addresses), func(a *Address) bool { return snoozed[a.Principal] == 0 }), err
 }

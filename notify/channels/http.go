@@ -69,11 +69,7 @@ var functions = template.FuncMap{
 }
 
 func parsed(name, text string) (*template.Template, error) {
-	made, err := template.New(name).Funcs(functions).Option("missingkey=error").Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
+	return template.New(name).Funcs(functions).Option("missingkey=error").Parse(text)
 }
 
 func (c *channel) http(folder string, client *egress.Client) (*httpChannel, error) {
