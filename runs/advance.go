@@ -18,7 +18,6 @@ type AdvanceRequest struct {
 	RunID     string
 	RequestID string
 	Handle    string
-	Step      int64
 	// Gone are people who acknowledged the request and have no credential any more.
 	Gone []string
 	// To has at most api.MaxRecipients entries. It is for requests without steps of an escalation; Steps
@@ -59,7 +58,7 @@ func (c *AdvanceRequest) decide(w *workingCopy) (Reply, error) {
 				w.escalate(effect, run, request, c.Steps)
 				return reply, nil
 			}
-			w.notify(run, request, c.Step, c.To[:min(len(c.To), api.MaxRecipients)])
+			w.notify(run, request, c.To[:min(len(c.To), api.MaxRecipients)])
 		}
 	}
 	w.endEffect(effect, api.EffectDone, "")

@@ -79,7 +79,7 @@ func CommandOf(e *model.Effect) (Command, error) {
 		}
 		return &AdvanceRequest{
 			SessionID: e.SessionID, EffectID: e.EffectID, Attempt: e.Attempts, RunID: e.RunID,
-			RequestID: payload.RequestID, Handle: payload.RequestHandle, Step: payload.Step,
+			RequestID: payload.RequestID, Handle: payload.RequestHandle,
 		}, nil
 	case api.EffectNotify:
 		_, err := model.NoticeOf(e)

@@ -59,12 +59,12 @@ type NextAddress struct {
 	ForOthers bool
 }
 
-// notify enqueues a message to each recipient, and writes the event that lists them.
-func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64, to []Recipient) {
+// notify enqueues a message to each recipient of a request without steps, and writes the event that lists them.
+func (w *workingCopy) notify(run *model.Run, request *model.Request, to []Recipient) {
 	told := make([]notifiedPerson, 0, len(to))
 	var state model.EscalationState
 	for _, recipient := range to {
-		w.enqueueNotice(request, recipient, model.PersonNotice{Step: step})
+		w.enqueueNotice(request, recipient, model.PersonNotice{})
 		if recipient.Withdraws {
 			state.WithdrawFrom(recipient.Channel)
 		}
@@ -73,7 +73,7 @@ func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64,
 	if len(state.Withdraw) > 0 {
 		w.editRequest(request).EscalationState = document.Encode(state)
 	}
-	w.emit(run, api.EventRequestNotified, requestNotifiedEvent{api.EventRequestNotified, request.RequestID, step, told})
+	w.emit(run, api.EventRequestNotified, requestNotifiedEvent{api.EventRequestNotified, request.RequestID, 0, told})
 	w.saveRun(run)
 }
 

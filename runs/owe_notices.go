@@ -11,7 +11,6 @@ type advancePayload struct {
 	// RequestHandle is part of the effect's id.
 	RequestHandle string `json:"request_handle"`
 	RequestID     string `json:"request_id"`
-	Step          int64  `json:"step"`
 }
 
 // enqueueAdvances writes an effect for each request that the decision raised and left open. When the
