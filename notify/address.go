@@ -136,7 +136,8 @@ func (s *Service) Add(ctx context.Context, caller string, body *api.AddressBody)
 }
 
 // addAttempts is how often an address is decided again because the counts changed in the meantime.
-const addAttempts = 8
+// In lockstep one caller succeeds each time, and an admin may add the addresses of many people at once.
+const addAttempts = api.AddressCodesOfPerson
 
 // addCode writes an address with a new code, and returns both. It returns a verified address as it is.
 func (s *Service) addCode(ctx context.Context, caller, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, string, error) {

@@ -1,6 +1,8 @@
 package notify_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +54,27 @@ func TestMessagesWaitInQuietHours(t *testing.T) {
 			_, err := s.client.SetQuietHours(t.Context(), wrong)
 			require.Error(t, err, "%v", wrong)
 		}
+		s.healthy(t)
+	})
+}
+
+// An urgent message that could not be sent yet is sent in the quiet hours, though a later step has a message that waits until they end.
+func TestALaterStepKeepsNoUrgentMessage(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, false)
+		s.verified(t, s.client, "ops", "ada", s.http)
+		at := func(d time.Duration) string { return time.Now().UTC().Add(d).Format("15:04") }
+		_, err := s.client.SetQuietHours(t.Context(), api.QuietHours{Zone: "UTC", From: at(-6 * time.Hour), To: at(6 * time.Hour)})
+		require.NoError(t, err)
+		before := len(s.http.about("/ada\n"))
+		s.http.set(func(i *inbox) { i.status = http.StatusServiceUnavailable })
+		runID := raiseEscalating(t, s.client, "urgent", &api.Escalation{Steps: []api.EscalationStep{
+			{Notify: []string{"user:local"}, Urgent: true}, {AfterMs: 300, Notify: []string{"role:operator", "role:admin", "user:local"}},
+		}})
+		eventually(t, "the later step", func() bool { return strings.Contains(s.eventTexts(t, runID), `"step":1`) })
+		s.http.set(func(i *inbox) { i.status = 0 })
+		eventually(t, "the urgent message", func() bool { return len(s.http.about("/ada\n")) == before+1 })
 		s.healthy(t)
 	})
 }

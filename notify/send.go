@@ -104,12 +104,28 @@ func (s *Service) needed(ctx context.Context, notice *model.PersonNotice) (*mode
 		return nil, nil, runs.ErrNotSent
 	}
 	if request.Escalates() {
-		// A newer message about the request takes the place of one that was put off.
 		if progress := request.Progress(); progress.Newest(notice.Principal) > notice.Step {
-			return nil, nil, runs.ErrNotSent
+			if err := s.superseded(ctx, notice); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return request, run, s.heldBack(ctx, request, notice.Principal, deciders)
+}
+
+// superseded returns runs.ErrNotSent: a newer message about the request takes the place of one that was not sent yet.
+// It returns nil for an urgent message in the person's quiet hours, which may hold the newer one.
+func (s *Service) superseded(ctx context.Context, notice *model.PersonNotice) error {
+	if notice.Urgent {
+		err := s.quiet(ctx, &model.PersonNotice{Principal: notice.Principal})
+		if held := (*runs.PutOffError)(nil); errors.As(err, &held) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return runs.ErrNotSent
 }
 
 // available returns a *runs.PutOffError while the person has quiet hours, or is looking at their inbox. request is nil for the

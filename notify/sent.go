@@ -132,9 +132,9 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 }
 
 // withdrawEarlier withdraws the message that a newer one to the person replaces. Its failure does not hold up a message
-// to another address: the one of the earlier message may be why the newer one goes elsewhere.
+// to another address: the earlier message's address may have failed, which is why the newer one goes to another.
 func (s *Service) withdrawEarlier(ctx context.Context, channel Withdrawer, earlier *SentMessage, to *Address, notice *model.PersonNotice) error {
-	elsewhere := notice.Turn > 0 || earlier.wentToAddress() && earlier.Reference != to.AddressID
+	elsewhere := earlier.Reference == "" && notice.Turn > 0 || earlier.wentToAddress() && earlier.Reference != to.AddressID
 	if !elsewhere {
 		return s.withdrawOne(ctx, channel, earlier, nil)
 	}
