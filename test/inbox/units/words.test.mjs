@@ -2,7 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { deadlineWords, dueWords, fullTime, moment, reasonOf, settledWords, spoken, standing } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
+// In this language some engines write 24:30 for half past midnight.
+const { DateTimeFormat } = Intl;
+Intl.DateTimeFormat = function (languages = "en-US", options) { return new DateTimeFormat(languages, options); };
+const { deadlineWords, dueWords, fullTime, moment, reasonOf, settledWords, spoken, standing, timeOf } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
 
 const at = 1_700_000_000_000, in4 = 4 * 60_000;
 const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
@@ -35,6 +38,9 @@ test("a time has its year where another one could be meant, and its title all of
   assert.equal(moment(at(2026, 10, 27, 9, 5), now), "27 Nov, 09:05");
   assert.equal(moment(at(2025, 10, 28, 9, 5), now), "28 Nov 2025, 09:05");
   assert.match(fullTime(at(2026, 10, 27, 9, 5, 7)), /^Friday.* 27 November 2026.* 09:05:07 \S+/);
+  assert.equal(timeOf(at(2026, 10, 28, 0, 30)), "00:30");
+  assert.equal(moment(at(2026, 10, 27, 0, 30), now), "27 Nov, 00:30");
+  assert.match(fullTime(at(2026, 10, 27, 0, 30)), / 00:30:00 /);
 });
 
 test("a run is running as long as a worker has it", () => {
