@@ -194,7 +194,7 @@ function fieldsOf(schema, within, depth) {
   return fields;
 }
 
-export const single = ""; // the name of the one value where a schema has no properties
+const single = ""; // the name of the one value where a schema has no properties
 
 // formOf returns the form of a schema's tree: a field of the kind "object", or one of another kind.
 export function formOf(schema) {
