@@ -251,10 +251,11 @@ function valueOf(field, raw, wrong = [], at = "") {
       return raw.trim();
     }
   }
-  // An object that may be absent is absent until something in it is filled in.
-  if (!field.required && !field.preset && JSON.stringify(raw ?? {}) === JSON.stringify(field.start)) return undefined;
+  // An object that may be absent or null is that until something in it is filled in.
+  const may = !field.required || field.nullable, preset = field.preset && !isNull(field.preset);
+  if (may && !preset && JSON.stringify(raw ?? {}) === JSON.stringify(field.start)) return empty;
   const members = field.fields.map(one => [one.name, valueOf(one, raw?.[one.name], wrong, pointer(at, one.name))]).filter(([, text]) => text !== undefined);
-  return members.length === 0 && !field.required ? undefined : `{${members.map(([name, text]) => JSON.stringify(name) + ":" + text).join(",")}}`;
+  return members.length === 0 && may ? empty : `{${members.map(([name, text]) => JSON.stringify(name) + ":" + text).join(",")}}`;
 }
 
 function numberOf(typed, wrong, at) {

@@ -74,6 +74,7 @@ test("titles, descriptions and limits are shown", () => {
 test("an answer is what was filled in, and what is empty is absent", () => {
   const optional = { anyOf: [{ type: "string" }, { type: "null" }], default: null }, tags = { type: "array", minItems: 1, maxItems: 2, items: { enum: ["a", "b", "c"] } };
   const group = { type: "object", required: ["city"], properties: { city: { type: "string" }, zip: { type: "string", default: "0" } } };
+  const groupOrNull = { anyOf: [group, { type: "null" }] }, tidy = { type: ["object", "null"], properties: { a: { type: "string" } } };
   for (const [schema, raw, more, ...wants] of [
     [optional, undefined, {}, "{}"], [optional, "", required, '{"x":null}'], [optional, "a", {}, '{"x":"a"}'],
     [{ type: "string" }, "", {}, "{}"], [{ type: "string" }, "", required, "{}", "/x: is required"],
@@ -89,6 +90,10 @@ test("an answer is what was filled in, and what is empty is absent", () => {
     [{ type: "array", items: { type: "integer", maximum: 3 }, default: [1, 2] }, undefined, {}, '{"x":[1,2]}'],
     [{ const: "v1" }, undefined, required, '{"x":"v1"}'], [{ const: "v1" }, undefined, {}, "{}"],
     [group, undefined, {}, "{}"], [group, { city: "Rome", zip: "0" }, {}, '{"x":{"city":"Rome","zip":"0"}}'], [group, undefined, required, '{"x":{"zip":"0"}}', "/x/city: is required"],
+    [groupOrNull, undefined, required, '{"x":null}'], [groupOrNull, { city: "Rome", zip: "0" }, required, '{"x":{"city":"Rome","zip":"0"}}'], [groupOrNull, { city: "", zip: "1" }, required, '{"x":{"zip":"1"}}', "/x/city: is required"],
+    [groupOrNull, undefined, {}, "{}"], [{ ...groupOrNull, default: null }, undefined, {}, "{}"], [{ ...groupOrNull, default: null }, undefined, required, '{"x":null}'],
+    [{ ...groupOrNull, default: { city: "Oslo" } }, undefined, required, '{"x":{"city":"Oslo","zip":"0"}}'], [{ ...groupOrNull, default: { city: "Oslo" } }, undefined, {}, '{"x":{"city":"Oslo","zip":"0"}}'],
+    [tidy, undefined, required, '{"x":null}'], [tidy, { a: "b" }, required, '{"x":{"a":"b"}}'],
     [{ type: "object" }, "{", {}, '{"x":{}', "/x: Invalid JSON: a member's name is missing at line 1, column 2"],
     [{ type: "string", format: "date" }, "2026-02-30", {}, '{"x":"2026-02-30"}', "/x: must be a date, such as 2026-12-24"],
   ]) assert.deepEqual(answers(schema, raw, more), wants, JSON.stringify([schema, raw, more]));
@@ -100,6 +105,7 @@ test("a form of one value, and one with nothing to fill in", () => {
   assert.deepEqual(whole({ type: "string" }), ["text", undefined, 1]);
   assert.deepEqual(whole({ type: "boolean" }), ["check", "false", 0]);
   assert.deepEqual(whole({ type: "object", properties: {} }), ["object", "{}", 0]);
+  assert.deepEqual(whole({ type: ["object", "null"], properties: { a: { type: "string" } } }), ["object", "null", 0]);
   assert.deepEqual(whole({ $ref: "#/$defs/A", $defs: { A: { type: "object", properties: { a: { type: "string" } } } } }, { a: "b" }), ["object", '{"a":"b"}', 0]);
   assert.deepEqual(whole({ type: "object", properties: {}, required: ["b"] }, { b: "1" }), ["object", '{"b":1}', 0]);
   assert.deepEqual(whole({ type: "object", properties: { "a/b": { type: "string", minLength: 2 } } }, { "a/b": "x" }), ["object", '{"a/b":"x"}', 1]);
