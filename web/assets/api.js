@@ -7,10 +7,19 @@ export const settings = {
   set(name, value) { localStorage.setItem("holdpoint." + name, value); },
 };
 
+const utf8 = text => new TextEncoder().encode(text);
+
 // The callback of an issuer keeps it as well (httpapi/oidc).
 const keepSession = secret => { if (secret) settings.set("session", secret); else localStorage.removeItem("holdpoint.session"); };
 
-export const myName = () => settings.get("name").trim();
+// isName reports whether the service records a name. It takes at most 200 bytes, and nothing that cannot be seen.
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
+export const isName = name => printable.test(name) && utf8(name).length <= 200;
+
+export function myName() {
+  const name = settings.get("name").trim();
+  return isName(name) ? name : "";
+}
 
 // account is who calls, as the service sees it: null until it has said so. signedOut says that it
 // asks for a sign-in.
@@ -65,13 +74,13 @@ export class Refused extends Error {
   }
 }
 
-// headers are sent with every call. A name that cannot be a header is left to the service to refuse.
+// headers are sent with every call. A header is bytes to the browser, so the name is written as those of UTF-8.
 export function headers(more = {}) {
   const session = settings.get("session");
   const all = { "X-Via": "inbox", ...(session && { Authorization: "Session " + session }), ...more };
   const name = myName();
   // Where people sign in, who decides is who is signed in.
-  if (name && account.me?.via === "open" && /^[\x20-\x7e]+$/.test(name)) all["X-Actor"] = name;
+  if (name && account.me?.via === "open") all["X-Actor"] = String.fromCharCode(...utf8(name));
   return all;
 }
 

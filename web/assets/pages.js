@@ -1,7 +1,7 @@
 // The other pages: rules, workers, effects, settings.
 
 import { html, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, onAccount, path, settings, signOut } from "./api.js";
+import { account, call, myName, onAccount, path, settings, signOut } from "./api.js";
 import { MessageSettings } from "./addresses.js";
 import { Confirm, Failure, Table, useRead } from "./components.js";
 import { nameOfAgent } from "./groups.js";
@@ -69,8 +69,8 @@ export function Settings() {
   };
   return html`<h1>Settings</h1><div class="form settings">
     ${account.me?.via === "session" && html`<${SignedIn} />`}
-    ${(account.me === null || account.me.via === "open") && html`<label>Your name<input autocomplete="username" value=${settings.get("name")} maxlength="200" onInput=${e => settings.set("name", e.target.value)} /></label>
-    <p class="quiet">Recorded with your decisions.</p>`}
+    ${(account.me === null || account.me.via === "open") && html`<label>Your name<input autocomplete="username" value=${settings.get("name")} maxlength="200" onInput=${e => { settings.set("name", e.target.value); tick(); }} /></label>
+    <p class="quiet" role="status">${settings.get("name").trim() === "" || myName() ? "Recorded with your decisions." : "This name is not recorded. Use letters, digits, signs and spaces, up to 200 bytes."}</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
     <label class="choice"><input type="checkbox" checked=${sharesViewing()} onChange=${e => { settings.set("viewing", e.target.checked ? "on" : "off"); tick(); }} />Show others which request I have open</label>
