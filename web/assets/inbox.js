@@ -1,7 +1,7 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
 import { followAim, hasAimed } from "./aimed.js";
-import { get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
+import { account, get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
 import { joinRow, leaveRow } from "./same_call.js";
@@ -217,22 +217,31 @@ export function clearSettled() {
   changed();
 }
 
-// lookUp asks what became of a prompt, and shows it.
-export async function lookUp(handle) {
-  const since = acknowledgements;
-  try {
-    const view = await get(path("requests", handle));
-    if (view.resolution) settle(handle, view.resolution);
-    const one = inbox.prompts.get(handle);
-    if (one && !one.resolution) takeLooking(one, view.acknowledgement, since);
-    if (one && one.requester !== view.requester_session_id) { one.requester = view.requester_session_id; changed(); }
-    if (one && !one.resolution && one.barred !== barredBy(view)) { one.barred = barredBy(view); shifted(handle); changed(); }
-    return view;
-  } catch (error) {
-    if (error instanceof Refused && error.status === 404) {
-      settle(handle, { outcome: "gone", resolved_at_ms: nowMs(), resolved_by: "", via: "" });
-      return null;
-    }
+// outcome asks what became of a prompt, and shows it. It returns null for one that is gone.
+async function outcome(handle) {
+  const since = acknowledgements, view = await get(path("requests", handle)).catch(error => {
+    if (!(error instanceof Refused) || error.status !== 404) throw error;
+    settle(handle, { outcome: "gone", resolved_at_ms: nowMs(), resolved_by: "", via: "" });
+    return null;
+  });
+  if (view?.resolution) settle(handle, view.resolution);
+  const one = inbox.prompts.get(handle);
+  if (!view || !one) return view;
+  if (!one.resolution) takeLooking(one, view.acknowledgement, since);
+  if (one.requester !== view.requester_session_id) { one.requester = view.requester_session_id; changed(); }
+  if (!one.resolution && one.barred !== barredBy(view)) { one.barred = barredBy(view); shifted(handle); changed(); }
+  return view;
+}
+
+export const lookUp = handle => outcome(handle).catch(() => undefined);
+
+// lookUpMissing does so for a prompt that a list no longer has, again after a failure that may pass, until the next list.
+let lists = 0;
+async function lookUpMissing(one) {
+  for (let own = lists, failures = 0; own === lists && !one.resolution && !account.signedOut;) {
+    const error = await outcome(one.handle).then(() => null, error => error);
+    if (!error || !isPassing(error)) return;
+    await pause(retryIn(++failures));
   }
 }
 
@@ -317,7 +326,8 @@ function loaded() {
 
 // completed is told of all that is open.
 function completed(there) {
-  for (const one of open()) if (!there.has(one.handle)) void lookUp(one.handle);
+  lists++;
+  for (const one of open()) if (!there.has(one.handle)) void lookUpMissing(one);
   loaded();
   inbox.complete = true;
 }

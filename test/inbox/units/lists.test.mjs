@@ -65,3 +65,38 @@ test("a reply that was asked for before somebody looked does not say that nobody
   await asked.at(-1).answer({ request: { id: "a" } });
   assert.equal(one.looking, undefined, "a later one does");
 });
+
+test("what is no longer listed is looked up until its outcome is known", async () => {
+  await missed();
+  await answer(page([item("x", 1), item("y", 2), item("z", 3)]));
+  await answer(page([]));
+  timers.length = asked.length = 0;
+  await missed();
+  await answer(page([]));
+  await answer(page([]));
+  const of = handle => asked.filter(({ path }) => path === `/v1/requests/${handle}`), looked = handle => of(handle).length;
+  const waiting = ms => timers.splice(0).filter(one => one.ms === ms); // the tabs have timers of their own
+  const over = async pauses => { pauses.forEach(one => one.does()); await settle(); };
+  await of("x")[0].answer({ title: "too many calls" }, 429);
+  await of("y")[0].answer({ title: "busy" }, 503);
+  await of("z")[0].answer({ title: "forbidden" }, 403);
+  const open = handle => !inbox.prompts.get(handle).resolution;
+  assert.deepEqual(["x", "y", "z"].map(open), [true, true, true]);
+  await over(waiting(1000));
+  assert.deepEqual(["x", "y", "z"].map(looked), [2, 2, 1], "a refusal is not repeated");
+  await of("x")[1].answer({ request: { id: "x" }, resolution: { request_id: "x", outcome: "allowed", resolved_at_ms: 1, resolved_by: "user:ada", via: "api" } });
+  await of("y")[1].answer({ title: "busy" }, 503);
+  assert.deepEqual(["x", "y", "z"].map(open), [false, true, true]);
+  // The next list asks at once, and what still waits from before does not.
+  const before = waiting(2000);
+  assert.equal(before.length, 1);
+  await missed();
+  await answer(page([]));
+  await answer(page([]));
+  assert.deepEqual(["x", "y", "z"].map(looked), [2, 3, 2]);
+  await over(before);
+  assert.equal(looked("y"), 3);
+  await of("y")[2].answer({ title: "gone" }, 404);
+  await of("z")[1].answer({ title: "who?" }, 401);
+  assert.deepEqual([open("y"), waiting(1000).length], [false, 0]);
+});
