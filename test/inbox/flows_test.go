@@ -131,6 +131,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},
 		{"Palette", f.palette},
+		{"Composing", f.composing},
 		{"FileChange", f.fileChange},
 		{"Hostile", f.hostile},
 		{"Imitation", f.imitation},

@@ -2,7 +2,7 @@
 
 import { asksForAll } from "./ask_same.js";
 import { decide, whole } from "./decide.js";
-import { act, decided, opens, shifted, steady } from "./guard.js";
+import { act, composes, decided, opens, shifted, steady } from "./guard.js";
 import { changed, drafts, inbox } from "./inbox.js";
 import { isSeen, nextUnread, readsToEnd, scroller } from "./seen.js";
 import { detail, openHandle } from "./shown.js";
@@ -90,7 +90,7 @@ export function back(one) {
   detail()?.focus({ preventScroll: true });
 }
 export const closes = one => event => {
-  if (event.key !== "Escape" || one.resolution) return;
+  if (composes(event) || event.key !== "Escape" || one.resolution) return;
   event.stopPropagation();
   back(one);
 };

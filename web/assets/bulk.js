@@ -5,7 +5,7 @@ import { AllowSeveral, unreadWords } from "./allow_several.js";
 import { canDecide } from "./approval.js";
 import { useFocus } from "./components.js";
 import { decide } from "./decide.js";
-import { decided, ownSince, shifted, shiftedAll, steady } from "./guard.js";
+import { composes, decided, ownSince, shifted, shiftedAll, steady } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
 import { matching, selectAll } from "./row.js";
 import { isSeen } from "./seen.js";
@@ -14,7 +14,7 @@ import { Undo } from "./undo.js";
 function Reason({ count, send, close }) {
   const [reason, setReason] = useState("");
   const submit = event => { event.preventDefault(); send(event, reason.trim()); };
-  return html`<form onSubmit=${submit} onKeyDown=${event => { if (event.key === "Escape") { event.stopPropagation(); close(); } }}>
+  return html`<form onSubmit=${submit} onKeyDown=${event => { if (event.key === "Escape" && !composes(event)) { event.stopPropagation(); close(); } }}>
     <label class="grow">Reason (optional)<input ref=${useFocus()} value=${reason} onInput=${e => setReason(e.target.value)} /></label>
     <button type="button" class="deny" onClick=${submit}>Deny selected (${count})</button><button type="button" class="quiet" onClick=${close}>Back</button></form>`;
 }

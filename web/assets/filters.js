@@ -3,6 +3,7 @@
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";
 import { groupings } from "./groups.js";
+import { composes } from "./guard.js";
 import { Icon } from "./icons.js";
 import { awake, clearSettled, inbox, settledCount, showFresh } from "./inbox.js";
 import { marked } from "./marks.js";
@@ -18,7 +19,7 @@ const kinds = [["", "All"], ["approval", "Approvals"], ["question", "Questions"]
 const orders = [["", "Most urgent"], ["oldest", "Oldest"], ["newest", "Newest"]];
 
 function toList(event) {
-  if (event.key !== "ArrowDown" && event.key !== "Enter" && event.key !== "Escape") return;
+  if (composes(event) || event.key !== "ArrowDown" && event.key !== "Enter" && event.key !== "Escape") return;
   event.preventDefault();
   const list = visible(), one = list[Math.max(0, rowIndex(list, place.handle))];
   (document.getElementById("prompt-" + one?.handle) ?? document.querySelector(".list"))?.focus();

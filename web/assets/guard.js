@@ -77,6 +77,10 @@ export function steady(handle, event) {
   return inPlace(handle, now);
 }
 
+// composes reports whether a key belongs to an input method: Enter takes what it offers, arrows choose, Escape drops it.
+// Safari says so only by the code.
+export const composes = event => event.isComposing || event.keyCode === 229;
+
 // typing follows text fields: letters that are typed on after a field was lost are not keys of the page.
 const typing = { field: null, last: "", until: -Infinity };
 const leaves = new Set(["Tab", "Escape", "Enter", "pointer"]);
@@ -102,7 +106,7 @@ export const isTyping = () => !!typing.field || clock() < typing.until;
 // field that is gone.
 export function dropsKey(event, active) {
   if (typing.field && active !== typing.field) lost();
-  if (typing.field) { typing.last = event.key; return false; }
+  if (typing.field) { typing.last = composes(event) ? "" : event.key; return false; }
   const now = clock();
   if (now >= typing.until) return false;
   if (event.key.length === 1) typing.until = now + afterTyping;

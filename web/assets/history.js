@@ -6,6 +6,7 @@ import { Failure } from "./components.js";
 import { csv, download } from "./csv.js";
 import { Detail } from "./detail.js";
 import { agentName, nameOfAgent } from "./groups.js";
+import { composes } from "./guard.js";
 import { Icon } from "./icons.js";
 import { isMine, nowMs } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
@@ -76,7 +77,7 @@ export function History() {
   const params = query(), asked = new URLSearchParams(filters.filter(name => params.get(name)).map(name => [name, params.get(name)])).toString(), text = params.get("q") ?? "";
   const { list, found, items, more, loading, error, older, fresh, showFresh, again } = useDecisions(asked, text);
   const current = params.get("prompt") || (isNarrow() ? "" : list[0]?.handle), one = list.find(({ handle }) => handle === current);
-  const field = event => { if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); document.querySelector(".days a.row")?.focus(); } };
+  const field = event => { if (!composes(event) && (event.key === "ArrowDown" || event.key === "Enter")) { event.preventDefault(); document.querySelector(".days a.row")?.focus(); } };
   // The person keeps what is open, and the list begins with what is new.
   const news = () => {
     if (current && !params.get("prompt")) setQuery({ prompt: current }, true);

@@ -3,7 +3,7 @@
 import { allow, canDecide, denies, form } from "./approval.js";
 import { asksForAll } from "./ask_same.js";
 import { denyWith } from "./bar.js";
-import { act, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
+import { act, composes, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
 import { copied } from "./clipboard.js";
 import { changed, inbox, nowMs } from "./inbox.js";
 import { look } from "./looking.js";
@@ -51,7 +51,7 @@ export function keys(event, help, palette) {
   const active = document.activeElement;
   if (isPalette(event) && !document.querySelector("dialog[open]")) { event.preventDefault(); palette(); return; }
   if (dropsKey(event, active)) { event.preventDefault(); return; }
-  if (event.altKey || event.isComposing || isField(event.target) || isField(active) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (event.altKey || composes(event) || isField(event.target) || isField(active) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   // A key that comes while nothing has the focus was meant for something that is gone.
   if (!active?.closest?.("#main, header")) { keepFocus(); return; }
   if (event.ctrlKey || event.metaKey) {

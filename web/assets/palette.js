@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";
-import { shiftedAll } from "./guard.js";
+import { composes, shiftedAll } from "./guard.js";
 import { groupings, nameOfRow } from "./groups.js";
 import { awake, changed, clearSettled } from "./inbox.js";
 import { marked } from "./marks.js";
@@ -42,9 +42,10 @@ export function Palette({ pages, help, close }) {
   useEffect(() => { dialog.current.showModal(); return () => shiftedAll(); }, []);
   const take = one => { dialog.current.close(); if (one) setTimeout(one.does); };
   const keyed = event => {
+    if (composes(event)) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) { event.preventDefault(); move((chosen + step + entries.length) % Math.max(entries.length, 1)); }
-    if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); take(entries[chosen]); }
+    if (event.key === "Enter") { event.preventDefault(); take(entries[chosen]); }
   };
   return html`<dialog class="palette" aria-label="Palette" ref=${dialog} onClose=${close} onClick=${event => { if (event.target === dialog.current) dialog.current.close(); }}>
     <input type="text" role="combobox" aria-label="Find a request or a page" placeholder="Find a request or a page" autocomplete="off" spellcheck="false" aria-expanded="true" aria-controls="found" aria-activedescendant=${entries.length > 0 ? `found-${chosen}` : null} value=${text} onInput=${event => { write(event.target.value); move(0); }} onKeyDown=${keyed} />

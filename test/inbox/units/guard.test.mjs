@@ -54,6 +54,14 @@ test("letters that are typed on after a field was lost are no keys", () => {
   guard.noteFocus(field);
   guard.dropsKey({ key: "Escape" }, field);
   assert.ok(!guard.dropsKey({ key: "a" }, card), "Escape leaves it on purpose");
+  guard.noteFocus(field);
+  guard.dropsKey({ key: "Enter", isComposing: true }, field);
+  assert.ok(guard.dropsKey({ key: "a" }, card), "Enter of an input method does not");
+  now += 1001;
+  guard.noteFocus(field);
+  guard.dropsKey({ key: "Enter", keyCode: 229 }, field);
+  assert.ok(guard.dropsKey({ key: "a" }, card));
+  now += 1001;
 });
 
 test("what was in view is a list of ranges", () => {
