@@ -6,15 +6,12 @@ import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
 import { opens, shiftedAll } from "./guard.js";
 import { about, shortID } from "./groups.js";
-import { awake } from "./inbox.js";
+import { awake, nowMs } from "./inbox.js";
+import { lifetimes } from "./lifetimes.js";
 import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
 import { RuleText } from "./rule_text.js";
 import { isSeen, readsToEnd } from "./seen.js";
-
-const hour = 3600_000;
-const today = () => { const end = new Date(); end.setHours(24, 0, 0, 0); return Math.max(60_000, end - Date.now()); };
-const lifetimes = [["1 hour", () => hour], ["Today", today], ["30 days", () => 30 * 24 * hour], ["Always", () => 0]];
 
 function ExampleLine({ of: { tool_name, input, tool_call_id, pattern_keys, directory } }) {
   return html`<code>${marked([tool_name, input && pretty(input.node, "")].filter(Boolean).join(" "))}${tool_call_id && html` as call <span title=${tool_call_id}>${marked(shortID(tool_call_id))}</span>`}${pattern_keys && marked(` with the pattern keys ${pattern_keys.join(", ")}`)}${directory && marked(` in ${directory}`)}</code>`;
@@ -74,7 +71,6 @@ export function AllowAnd({ one }) {
   const [problem, setProblem] = useState("");
   const [withOthers, setWithOthers] = useState(true);
   const dialog = useRef(), [others] = useState(() => othersOf(one)); // what arrives later is not in it
-  const forMs = lifetimes.find(([name]) => name === lifetime)[1]();
   useEffect(() => {
     opens(one.handle);
     dialog.current.showModal();
@@ -85,8 +81,9 @@ export function AllowAnd({ one }) {
   useEffect(() => { if (one.resolution) dialog.current?.close(); }, [!one.resolution]);
   useEffect(() => {
     let late = false;
+    const atMs = nowMs(), term = { forMs: lifetimes.find(([name]) => name === lifetime)[1](atMs), atMs };
     const tried = [...others].sort((a, b) => isSeen(b) - isSeen(a)).slice(0, mostOthers);
-    explain(one, forMs, tried).then(found => { if (!late) { setTexts({ ...found, lifetime }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
+    explain(one, term.forMs, tried).then(found => { if (!late) { setTexts({ ...found, lifetime, term }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
     return () => { late = true; };
   }, [lifetime]);
   // The first choice has the focus, unless the person has gone on already.
@@ -94,7 +91,7 @@ export function AllowAnd({ one }) {
   const choices = choicesOf(one, texts), over = isOver(one);
   const chosen = choices.find(choice => `${choice.as} ${choice.scope}` === as) ?? choices[0];
   const textOf = effect => texts?.[effect]?.choices?.find(choice => choice.as === chosen?.as)?.[chosen?.scope];
-  const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, remember_for_ms: forMs };
+  const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, term: texts.term };
   // The sentence says until when, so nothing is allowed before it is there.
   const off = !canDecide(one) || !decision || texts.lifetime !== lifetime, also = alsoAllowed(one, others, chosen);
   const read = readsToEnd(one);

@@ -4,6 +4,7 @@ import { call, get, newKey, path, persist, settings } from "./api.js";
 import { focusedByPage, shifted } from "./guard.js";
 import { nameOfRow } from "./groups.js";
 import { changed, claim, inbox, isMine, lookUp, nowMs, settle } from "./inbox.js";
+import { leftOf } from "./lifetimes.js";
 import { plain } from "./marks.js";
 import { setQuery } from "./route.js";
 import { joinRow } from "./same_call.js";
@@ -59,8 +60,10 @@ export function decide(prompts, decision, others = []) {
   });
 }
 
-// send makes one call for each run.
-async function send(prompts, decision) {
+// send makes one call for each run. The rule of a decision with a term ends when the person was told, although the
+// decision may have waited.
+async function send(prompts, { term, ...decision }) {
+  if (term) decision.remember_for_ms = leftOf(term, nowMs());
   const runs = Map.groupBy(prompts.filter(one => !one.resolution), one => one.run);
   for (const list of runs.values()) for (const one of list) { one.sending = "Sending…"; one.error = ""; }
   changed();
