@@ -234,7 +234,6 @@ const onwardKeeping = `<!doctype html>
 const [session, state, to] = %s;
 if (sessionStorage.getItem("signingIn") === state) {
   sessionStorage.removeItem("signingIn");
-  sessionStorage.removeItem("mine");
   localStorage.setItem("holdpoint.session", session);
   location.replace(to);
 }

@@ -67,7 +67,9 @@ func (f *flows) edit(t *testing.T) {
 	p.load("/")
 	item = p.prompt("resize")
 	f.action(item, "Edit")
-	require.Contains(t, item.find("textbox", "Input").call("function() { return this.value }", nil), `5}`, "a reload loses nothing")
+	p.until("a reload loses nothing", func() bool {
+		return strings.Contains(item.find("textbox", "Input").call("function() { return this.value }", nil), `5}`)
+	})
 	item.find("button", "Allow with changes").click()
 	item.status("Allowed with changes by you")
 	require.JSONEq(t, `{"replicas":5}`, string(f.decision(t, run).UpdatedInput))

@@ -110,6 +110,7 @@ func (f *flows) typing(t *testing.T) {
 	}
 
 	signIn(token("second").Secret)
+	p.until("it is known who that is", func() bool { return p.read(`document.querySelector(".who")?.textContent ?? ""`) == "mara" })
 	require.Equal(t, quoted(answer), p.prompt("type-answer").find("textbox", "Your answer").call("function() { return this.value }", nil))
 	item = p.prompt("type-edit")
 	f.action(item, "Edit")

@@ -40,11 +40,19 @@ export function signedOut() {
 let tellTabs = () => {};
 export const onTellTabs = tell => { tellTabs = tell; };
 
-export async function readAccount() {
+async function readAccount() {
   try {
     account.me = await get("/v1/me");
     accountChanged();
   } catch { /* a page that is signed out says so; without a service the page says that */ }
+}
+
+// followAccount does so until the service has said who calls, or that it asks for a sign-in.
+export async function followAccount() {
+  for (let failures = 0; !account.me && !account.signedOut;) {
+    await readAccount();
+    if (!account.me && !account.signedOut) await pause(retryIn(++failures));
+  }
 }
 
 // signIn shows a token once. The browser keeps a cookie that no script can read. On a loopback address every port
@@ -52,7 +60,6 @@ export async function readAccount() {
 export async function signIn(token) {
   const { session } = await call("POST", "/v1/login", undefined, { Authorization: "Bearer " + token });
   keepSession(session);
-  sessionStorage.removeItem("mine"); // it may have been another person's
   tellTabs();
   location.reload();
 }

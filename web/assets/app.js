@@ -1,7 +1,7 @@
 // The frame of the page: navigation, connection, title, keys, and which page is shown.
 
 import { html, render, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, myName, onAccount, readAccount } from "./api.js";
+import { account, followAccount, myName, onAccount } from "./api.js";
 import { shiftedAll } from "./guard.js";
 import { History } from "./history.js";
 import { awake, inbox, onArrival, start } from "./inbox.js";
@@ -137,7 +137,7 @@ document.addEventListener("click", followLinks);
 followFocus();
 render(html`<${App} />`, document.getElementById("app"));
 start();
-void readAccount();
+void followAccount();
 followPresence();
 // After the page is there, so that it does not wait for the worker's copy of it.
 if (navigator.serviceWorker) addEventListener("load", () => registerWorker().catch(() => {}));

@@ -1,7 +1,7 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
 import { followAim, hasAimed } from "./aimed.js";
-import { account, get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
+import { account, get, isPassing, onAccount, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
 import { joinRow, leaveRow } from "./same_call.js";
@@ -54,12 +54,24 @@ export function claim(handle) {
 }
 
 export const drafts = {
-  get: key => sessionStorage.getItem("draft:" + key),
+  get: key => account.me ? sessionStorage.getItem("draft:" + key) : null, // until then they may be another person's
   set: (key, value) => sessionStorage.setItem("draft:" + key, value),
   drop(handle) {
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(`draft:${handle}:`)) sessionStorage.removeItem(key);
   },
 };
+
+// Another person in this tab begins with nothing of the one before, neither decisions nor typed texts.
+onAccount(() => {
+  const who = account.me && (account.me.on_behalf_of ?? account.me.principal), before = sessionStorage.getItem("who");
+  if (!who || who === before) return;
+  sessionStorage.setItem("who", who);
+  if (before === null) return;
+  mine.clear();
+  for (const key of Object.keys(sessionStorage)) if (key === "mine" || key.startsWith("draft:")) sessionStorage.removeItem(key);
+  for (const one of inbox.prompts.values()) delete one.drafts;
+  changed();
+});
 
 export function promptOf(view, kind, resolution) {
   return {
