@@ -13,6 +13,7 @@ import { isMine, nowMs, promptOf } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
 import { askingSession, Time, whyOf } from "./row.js";
+import { followEvents } from "./run_events.js";
 import { useClock } from "./ticks.js";
 import { When } from "./when.js";
 import { person, reasonOf, roughly, settledWords, standing } from "./words.js";
@@ -137,9 +138,11 @@ function EventLine({ entry }) {
   return html`<li><${When} ms=${entry.timestamp_ms} /> <span>${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
 }
 
-function Timeline({ address }) {
-  const { data, error } = useRead(address, 5000);
-  return html`<h2>Timeline</h2><${Failure} error=${error} />${data && html`<ol class="timeline">${data.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
+function Timeline({ id }) {
+  const [{ events, cut, error }, show] = useState({});
+  useEffect(() => followEvents(after => get(`${path("runs", id, "events")}?after=${after}`), show), [id]);
+  return html`<h2>Timeline</h2><${Failure} error=${error} />${cut && html`<p class="quiet">Only the last ${events.length} events are shown.</p>`}
+    ${events && html`<ol class="timeline">${events.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
 }
 
 const titleOfWaiting = one => one.tool_name ? describe(one).title : one.questions?.[0]?.header || "Question";
@@ -156,5 +159,5 @@ export function Run({ id }) {
     ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}
     ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
     ${!data.finished_at_ms && html`<${Confirm} label="Cancel run" question="This ends the run and everything it waits for." does=${() => call("POST", path("runs", id, "cancel"), {}, { "Idempotency-Key": newKey() }).then(reload)} />`}
-    <${Timeline} address=${path("runs", id, "events")} />`}`;
+    <${Timeline} key=${id} id=${id} />`}`;
 }
