@@ -37,13 +37,15 @@ func (f *flows) composing(t *testing.T) {
 
 	item := p.prompt("compose")
 	item.find("button", "Deny").click()
+	const why = "ちがう"
 	reason := f.reason(item)
-	reason.write("ちがう")
+	reason.write(why)
 	reason.call("function() { this.focus(); return 0 }", nil)
 	composes(all)
-	require.Equal(t, quoted("ちがう"), reason.call("function() { return this.value }", nil))
+	require.Equal(t, "true", reason.call("function(why) { return this.value === why }", why))
 	item.find("button", "Deny").click()
 	item.status("Denied by you")
+	require.Equal(t, why, f.decision(t, run).Reason)
 
 	p.load("/history?q=compose")
 	p.until("the decision", func() bool { return p.read(`document.querySelector(".days a.row") ? "yes" : ""`) == "yes" })
