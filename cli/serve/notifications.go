@@ -46,6 +46,14 @@ func (s *service) warnOfMissingLinks() {
 	}
 }
 
+// warnOfUnreadableAddresses logs that the service refuses to call public addresses, because it cannot tell
+// those of this machine from others.
+func (s *service) warnOfUnreadableAddresses() {
+	if err := s.guard.CheckOwn(); err != nil {
+		s.logger.Warn("webhooks, callbacks and messages to public addresses fail; a sandbox must allow AF_NETLINK", slog.Any("error", err))
+	}
+}
+
 // addPush adds the channel to browsers. Call it once the database is open, whose folder has the key.
 func (s *service) addPush() error {
 	s.warnOfMissingLinks()

@@ -196,6 +196,7 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 	if s.signatures, err = s.signingKeys(ctx); err != nil {
 		return false, err
 	}
+	s.warnOfUnreadableAddresses()
 	return open, s.addPush()
 }
 

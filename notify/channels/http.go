@@ -147,7 +147,7 @@ func (c *httpChannel) call(ctx context.Context, to string, header http.Header, b
 	answer, err := c.client.Send(ctx, c.method, to, header, body)
 	switch {
 	case err != nil && ctx.Err() == nil && errors.Is(err, egress.ErrRefused), err != nil && errors.Is(err, egress.ErrPlain):
-		return errors.New("the address may not be called; see --webhook-allow")
+		return refusedCall("the address may not be called", err)
 	case err != nil:
 		return errors.New("the receiver cannot be reached")
 	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:

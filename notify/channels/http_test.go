@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -164,6 +165,21 @@ func TestAnswersOfReceivers(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() { require.False(t, followed.Load()) })
+}
+
+// A refusal names the flag that allows an address, unless no flag would help.
+func TestWhyAnAddressMayNotBeCalled(t *testing.T) {
+	t.Parallel()
+	for want, guard := range map[string]egress.Guard{
+		"the address may not be called; see --webhook-allow":                          {Own: func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil }},
+		"the address may not be called: the addresses of this machine cannot be read": {Own: func() ([]netip.Addr, error) { return nil, errors.New("no netlink") }},
+	} {
+		client := egress.New(egress.Options{Guard: guard})
+		t.Cleanup(client.Close)
+		made, err := (&channel{Kind: api.ChannelHTTP, URL: "https://93.184.216.34/"}).http("", client)
+		require.NoError(t, err)
+		require.EqualError(t, made.Send(t.Context(), "ada", &notify.Message{}), want)
+	}
 }
 
 // What an agent names reaches no other header, and an address that could is refused.

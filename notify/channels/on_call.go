@@ -111,7 +111,7 @@ func (s *source) ask(ctx context.Context) (people []string, untilMs int64, err e
 	response, err := s.request.client.Do(request)
 	switch {
 	case errors.Is(err, egress.ErrRefused) || errors.Is(err, egress.ErrPlain):
-		return nil, 0, errors.New("the address may not be called; see --webhook-allow")
+		return nil, 0, refusedCall("the address may not be called", err)
 	case err != nil:
 		return nil, 0, err
 	case response.StatusCode != http.StatusOK:

@@ -244,7 +244,7 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 func pushFailure(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() == nil && errors.Is(err, egress.ErrRefused), errors.Is(err, egress.ErrPlain):
-		return errors.New("the push service may not be called; see --webhook-allow")
+		return refusedCall("the push service may not be called", err)
 	case errors.Is(err, errSent):
 		return errors.New("the push service cannot be reached")
 	}

@@ -229,7 +229,7 @@ func slackFailure(err error) error {
 	case code != "":
 		return fmt.Errorf("the answer of Slack: %s", code)
 	case errors.Is(err, egress.ErrRefused), errors.Is(err, egress.ErrPlain):
-		return errors.New("calls of Slack are refused; see --webhook-allow")
+		return refusedCall("calls of Slack are refused", err)
 	}
 	return errors.New("no answer of Slack, or one that cannot be read")
 }

@@ -3,6 +3,7 @@ package docstest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,4 +19,15 @@ func TestShippedDeploymentsGiveKeys(t *testing.T) {
 		require.Contains(t, string(text), "HOLDPOINT_SECRET_KEY_FILE", path)
 		require.Contains(t, string(text), "HOLDPOINT_SIGNING_KEY_FILE", path)
 	}
+}
+
+// The service reads the addresses of its machine through netlink, and refuses every public address without them.
+func TestShippedUnitLetsTheServiceReadItsAddresses(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "systemd", "holdpoint.service"))
+	require.NoError(t, err)
+	_, families, restricts := strings.Cut(string(text), "\nRestrictAddressFamilies=")
+	require.True(t, restricts)
+	families, _, _ = strings.Cut(families, "\n")
+	require.ElementsMatch(t, []string{"AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"}, strings.Fields(families))
 }

@@ -25,20 +25,30 @@ type Guard struct {
 	Flag string
 	// Own returns the addresses of this machine. If nil, they are read from its network interfaces.
 	// They are refused even if they are public, because servers on this machine may trust
-	// local callers. If Own fails, every address is refused.
+	// local callers. If Own fails, every address outside Allow is refused.
 	Own func() ([]netip.Addr, error)
 }
 
 func (g *Guard) flag() string { return cmp.Or(g.Flag, "--webhook-allow") }
 
-// own reports whether an address belongs, or may belong, to this machine.
-func (g *Guard) own(address netip.Addr) bool {
+// own returns the addresses of this machine. Errors wrap ErrRefused and ErrUnreadable.
+func (g *Guard) own() ([]netip.Addr, error) {
 	addresses := g.Own
 	if addresses == nil {
 		addresses = ownAddresses
 	}
 	known, err := addresses()
-	return err != nil || slices.Contains(known, address)
+	if err != nil {
+		return nil, &unreadable{err}
+	}
+	return known, nil
+}
+
+// CheckOwn returns an error if the addresses of this machine cannot be read, for example because a
+// sandbox forbids the service to ask for them.
+func (g *Guard) CheckOwn() error {
+	_, err := g.own()
+	return err
 }
 
 // ownAddresses returns the addresses of the network interfaces.
@@ -64,6 +74,16 @@ var ErrRefused = errors.New("the address is not public or is of this machine, an
 // ErrPlain is wrapped by the error for a call without TLS to an address outside the allowed
 // ranges.
 var ErrPlain = errors.New("http is for addresses that an allowed range names; use https")
+
+// ErrUnreadable is wrapped, next to ErrRefused, by the error for an address that is refused because the
+// addresses of this machine cannot be read.
+var ErrUnreadable = errors.New("the addresses of this machine cannot be read, so every public address is refused")
+
+// unreadable is such an error. Its text leaves out that of ErrRefused, which would name a wrong cause.
+type unreadable struct{ cause error }
+
+func (e *unreadable) Error() string   { return fmt.Sprintf("%v: %v", ErrUnreadable, e.cause) }
+func (e *unreadable) Unwrap() []error { return []error{ErrRefused, ErrUnreadable, e.cause} }
 
 // ParseAllow parses ranges such as 10.0.0.0/8 or fd00::/8, and single addresses.
 func ParseAllow(ranges []string) ([]netip.Prefix, error) {
@@ -125,8 +145,8 @@ func (g *Guard) allowed(address netip.Addr) bool {
 	})
 }
 
-// Check returns an error if an address must not be called. Errors wrap ErrRefused or
-// ErrPlain.
+// Check returns an error if an address must not be called. Errors wrap ErrRefused, or also
+// ErrUnreadable, or ErrPlain.
 func (g *Guard) Check(address netip.Addr, plain bool) error {
 	if g.allowed(address) {
 		return nil
@@ -134,7 +154,15 @@ func (g *Guard) Check(address netip.Addr, plain bool) error {
 	if plain {
 		return fmt.Errorf("%s: %w", address, ErrPlain)
 	}
-	if end := inside(address); !public(end) || g.own(end) {
+	end := inside(address)
+	if !public(end) {
+		return fmt.Errorf("%s: %w", address, ErrRefused)
+	}
+	known, err := g.own()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", address, err)
+	case slices.Contains(known, end):
 		return fmt.Errorf("%s: %w", address, ErrRefused)
 	}
 	return nil
@@ -169,7 +197,10 @@ func (g *Guard) CheckURL(text string) error {
 		return errors.New("must have a port from 1 to 65535, or none")
 	}
 	if address, err := netip.ParseAddr(parsed.Hostname()); err == nil {
-		if g.Check(address, parsed.Scheme == "http") != nil {
+		switch err := g.Check(address, parsed.Scheme == "http"); {
+		case errors.Is(err, ErrUnreadable):
+			return err
+		case err != nil:
 			return fmt.Errorf("must not name an address that is not public: %s does not name it", g.flag())
 		}
 	}

@@ -82,6 +82,21 @@ func TestOwnAddressesAreRefused(t *testing.T) {
 	require.Error(t, guard.CheckURL("https://93.184.216.34/hook"))
 	guard.Allow = []netip.Prefix{netip.PrefixFrom(own, 32)}
 	require.NoError(t, guard.Check(own, false))
-	unknown := Guard{Own: func() ([]netip.Addr, error) { return nil, errors.New("no interfaces") }}
-	require.ErrorIs(t, unknown.Check(netip.MustParseAddr("93.184.216.35"), false), ErrRefused)
+	require.NoError(t, guard.CheckOwn())
+}
+
+// Without the machine's addresses every public address is refused, and the refusal says that this is the cause.
+func TestAddressesAreRefusedWhileThoseOfTheMachineCannotBeRead(t *testing.T) {
+	t.Parallel()
+	guard := Guard{Own: func() ([]netip.Addr, error) { return nil, errors.New("no interfaces") }}
+	err := guard.Check(netip.MustParseAddr("93.184.216.35"), false)
+	require.ErrorIs(t, err, ErrRefused)
+	require.ErrorIs(t, err, ErrUnreadable)
+	require.EqualError(t, err, "93.184.216.35: the addresses of this machine cannot be read, so every public address is refused: no interfaces")
+	require.EqualError(t, guard.CheckOwn(), "the addresses of this machine cannot be read, so every public address is refused: no interfaces")
+	require.EqualError(t, guard.CheckURL("https://93.184.216.35/hook"), err.Error())
+
+	require.NotErrorIs(t, guard.Check(netip.MustParseAddr("10.0.0.1"), false), ErrUnreadable, "refused in any case")
+	guard.Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	require.NoError(t, guard.Check(netip.MustParseAddr("10.0.0.1"), false))
 }
