@@ -26,8 +26,9 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/runs"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -75,6 +76,28 @@ func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) *tls.Cer
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
+// Client certificates require credentials, unless the service is told to need none. Unlike an issuer, they make no
+// admins, so the last admin's token stays.
+func TestClientCertificatesLeaveAnAdmin(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	keyring := func(mode string) *auth.Keyring {
+		return auth.NewKeyring((&service{Command: &Command{ClientCA: "ca.pem", Auth: mode}}).keys(store, assembly.NowMs))
+	}
+	for mode, want := range map[string]bool{"auto": false, "required": false, authNone: true} {
+		open, err := keyring(mode).Open(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, open, mode)
+	}
+	keys := keyring("auto")
+	require.False(t, keys.Strangers(), "certificates admit nobody who decides")
+	admin, _, err := keys.Create(t.Context(), &api.CreateTokenBody{Name: "only", Role: api.RoleAdmin}, "user:test", "")
+	require.NoError(t, err)
+	require.Equal(t, api.CodeLastAdminToken, refusal.CodeOf(keys.Revoke(t.Context(), admin.Token.TokenID, true)))
+}
+
 // TestAClientCertificateMakesAnAgent calls a real listener with all kinds of certificates.
 func TestAClientCertificateMakesAnAgent(t *testing.T) {
 	t.Parallel()
@@ -99,9 +122,7 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 	hub := watch.NewHub()
 	// The keyring's clock is half an hour behind, so a certificate can be issued after a revocation
 	// and be valid.
-	keyring := auth.NewKeyring(auth.Options{
-		Tokens: store, Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return time.Now().Add(-30 * time.Minute).UnixMilli() }, Issuer: true,
-	})
+	keyring := auth.NewKeyring((&service{Command: command}).keys(store, func() int64 { return time.Now().Add(-30 * time.Minute).UnixMilli() }))
 	service := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), ClientCertificates: true, Keyring: keyring,
 	})

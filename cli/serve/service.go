@@ -184,9 +184,7 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 	if err := store.CheckSecretKeys(ctx, s.store, s.secretKeys); err != nil {
 		return false, err
 	}
-	s.keyring = auth.NewKeyring(auth.Options{
-		Tokens: s.store, Mode: modes[s.Auth], NewID: runs.NewID, Logger: s.logger, NowMs: assembly.NowMs, Issuer: s.issuer != nil || s.ClientCA != "",
-	})
+	s.keyring = auth.NewKeyring(s.keys(s.store, assembly.NowMs))
 	if open, err = s.keyring.Open(ctx); err != nil {
 		return false, err
 	}
@@ -198,6 +196,16 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 	}
 	s.warnOfUnreadableAddresses()
 	return open, s.addPush()
+}
+
+// keys returns the options of the keyring. Client certificates require credentials like an issuer, but make agents
+// only: the last admin's token stays.
+func (s *service) keys(tokens auth.Tokens, nowMs func() int64) auth.Options {
+	options := auth.Options{Tokens: tokens, Mode: modes[s.Auth], NewID: runs.NewID, Logger: s.logger, NowMs: nowMs, Issuer: s.issuer != nil}
+	if s.ClientCA != "" && options.Mode == auth.Auto {
+		options.Mode = auth.Required
+	}
+	return options
 }
 
 // url returns the URL by which this machine reaches the service.
