@@ -58,6 +58,21 @@ func TestConfigPrintPrintsAFile(t *testing.T) {
 	require.Equal(t, got.stdout, same.stdout)
 }
 
+// Numbers of the file arrive as they are, however large.
+func TestLargeNumbersInAFile(t *testing.T) {
+	t.Parallel()
+	got := run(t.Context(), nil, "", "config", "print", "--limit-bytes", "268435456", "--limit-stored", "10737418240", "--max-attempts", "9007199254740993")
+	require.Zero(t, got.code, got.stderr)
+	same := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, got.stdout))
+	require.Zero(t, same.code, same.stderr)
+	require.Equal(t, got.stdout, same.stdout)
+	for _, text := range []string{`{"limit_bytes":268435456.0}`, `{"limit_bytes":2.68435456e8}`, `{"limit_bytes":"268435456"}`} {
+		got := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, text))
+		require.Zero(t, got.code, got.stderr)
+		require.Contains(t, got.stdout, `"limit_bytes": 268435456,`, text)
+	}
+}
+
 func TestABadFileIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -70,6 +85,9 @@ func TestABadFileIsRefused(t *testing.T) {
 		`[]`:                                "a JSON object",
 		`{`:                                 "a JSON object",
 		`{"max_attempts":"x"}`:              "max-attempts",
+		`{"max_attempts":1.5}`:              "1.5",
+		`{"max_attempts":1e999}`:            "a string, a number",
+		`{} {}`:                             "a JSON object",
 		`{"migrate":"maybe"}`:               "migrate",
 	} {
 		got := run(t.Context(), nil, "", "config", "print", "--config", writeFile(t, text))

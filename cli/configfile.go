@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -88,7 +90,7 @@ func readConfig(path string, flags []string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	var members map[string]any
+	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, fmt.Errorf("configuration %s: must be a JSON object of flags: %w", path, err)
 	}
@@ -110,12 +112,20 @@ func readConfig(path string, flags []string) (map[string]string, error) {
 
 var errConfigValue = errors.New("must be a string, a number, true, false, or a list of strings without commas")
 
-func asFlag(value any) (string, error) {
+func asFlag(text json.RawMessage) (string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return "", err
+	}
 	switch value := value.(type) {
 	case string:
 		return value, nil
-	case bool, float64:
-		return fmt.Sprint(value), nil
+	case bool:
+		return strconv.FormatBool(value), nil
+	case json.Number:
+		return plainNumber(value)
 	case []any:
 		texts := make([]string, len(value))
 		for i, item := range value {
@@ -128,4 +138,17 @@ func asFlag(value any) (string, error) {
 		return strings.Join(texts, ","), nil
 	}
 	return "", errConfigValue
+}
+
+// plainNumber returns a number in the form in which a command line has it, without an exponent. An integer keeps all
+// its digits.
+func plainNumber(number json.Number) (string, error) {
+	if _, err := number.Int64(); err == nil {
+		return number.String(), nil
+	}
+	value, err := number.Float64()
+	if err != nil {
+		return "", errConfigValue
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64), nil
 }
