@@ -62,7 +62,8 @@ WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT CAST($2 AS bigint)`,
 }
 
 // Vitals returns the statement [Counts.Vitals] of an engine, from the expression of its current time, what
-// comes before the statement, and the parts that only this engine has.
+// comes before the statement, and the parts that only this engine has. A message to a person may be held back
+// on purpose, so until its first attempt it ages from when it is due, not from when it was created.
 func Vitals(before, now, more string) string {
 	return before + `
 SELECT 'waits' AS counted, counted.kind, CAST(counted.age AS bigint), count(*), min(counted.created_at_ms)
@@ -79,8 +80,11 @@ FROM (
 ) AS counted
 GROUP BY counted.kind, counted.age
 UNION ALL
-SELECT 'owed', counted.kind, 0, count(*), min(counted.created_at_ms)
-FROM (SELECT e.kind, e.created_at_ms FROM effects AS e WHERE e.due_at_ms IS NOT NULL LIMIT CAST($1 AS bigint)) AS counted
+SELECT 'owed', counted.kind, 0, count(*), min(counted.since_ms)
+FROM (
+	SELECT e.kind, CASE WHEN e.kind = 'notify' AND e.attempts = 0 THEN e.due_at_ms ELSE e.created_at_ms END AS since_ms
+	FROM effects AS e WHERE e.due_at_ms IS NOT NULL LIMIT CAST($1 AS bigint)
+) AS counted
 GROUP BY counted.kind
 UNION ALL
 SELECT 'given_up', counted.kind, 0, count(*), min(counted.created_at_ms)

@@ -175,6 +175,33 @@ var reopenTests = map[string]func(*harness){
 			require.Equal(h, both, h.notified(), "exactly once")
 		}
 	},
+	"reopen/a message that is held back ages from the moment it is due": func(h *harness) {
+		const heldMs = 3_600_000
+		request := approval("a")
+		request.Escalation = &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"user:ada"}}}}
+		h.restartAfter(0)
+		h.wait("s", "r", api.Suspension{Approvals: []api.ApprovalRequest{request}})
+		h.restartAfter(0)
+		id := h.effects(reads.EffectQuery{WebhookID: model.NoticeWebhookID("mail"), Limit: 10})[0].EffectID
+		pending := func() []model.EffectTally {
+			found, err := h.store.Vitals(h.ctx, 10)
+			require.NoError(h, err)
+			return found.Effects
+		}
+		since := func(ms int64) []model.EffectTally {
+			return []model.EffectTally{{Kind: api.EffectNotify, State: api.EffectPending, Tally: model.Tally{Count: 1, OldestMs: ms}}}
+		}
+		require.Equal(h, since(clockStart), pending())
+		h.clock.Advance(10)
+		attempt := h.claimEffect("s", id).Attempts
+		h.do(&runs.FinishEffect{SessionID: "s", EffectID: id, Attempt: attempt, PutOffMs: heldMs})
+		require.Equal(h, since(clockStart+10+heldMs), pending())
+		h.clock.Advance(heldMs + 5)
+		require.Equal(h, since(clockStart+10+heldMs), pending(), "five milliseconds late")
+		attempt = h.claimEffect("s", id).Attempts
+		h.do(&runs.FinishEffect{SessionID: "s", EffectID: id, Attempt: attempt, Error: "nobody answers"})
+		require.Equal(h, since(clockStart), pending(), "it was attempted")
+	},
 	"reopen/ready": func(h *harness) {
 		require.NoError(h, h.store.Ready(h.ctx))
 		nowMs, err := h.store.NowMs(h.ctx)
