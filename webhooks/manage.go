@@ -133,16 +133,14 @@ func (m *Manager) Change(ctx context.Context, webhookID string, body *api.Webhoo
 	})
 }
 
-// Disable disables an endpoint for a reason, unless it is already disabled or was changed
-// meanwhile. Errors: webhook_not_found; any error of [Store].
-func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
-	_, err := m.change(ctx, webhookID, api.AuditWebhookDisabled, func(e *Endpoint, nowMs int64) error {
-		if e.DisabledAtMs == 0 {
-			e.DisabledAtMs, e.DisabledReason = nowMs, reason
-		}
-		return nil
-	})
-	return err
+// Disable disables an endpoint, as it was called, for a reason. It reports false and changes nothing if the
+// endpoint was changed, disabled or deleted since: the reason may not apply to it any more. Errors: any error
+// of [Store].
+func (m *Manager) Disable(ctx context.Context, called *Endpoint, reason string) (bool, error) {
+	e, nowMs := *called, m.options.NowMs()
+	e.DisabledAtMs, e.DisabledReason = nowMs, reason
+	e.UpdatedAtMs = max(nowMs, called.UpdatedAtMs+1)
+	return m.options.Store.ChangeWebhook(ctx, &e, called.UpdatedAtMs, entryOf(ctx, api.AuditWebhookDisabled, &e, nowMs))
 }
 
 // Rotate gives an endpoint a new secret and returns it. For graceMs more, deliveries are

@@ -48,8 +48,11 @@ func (d *Deliverer) try(ctx context.Context, e *webhooks.Endpoint, effect *model
 	}
 	answer, err := d.post(ctx, e, m)
 	if err == nil && answer.Status == http.StatusGone {
-		if err := d.options.Manager.Disable(ctx, e.WebhookID, webhooks.ReasonGone); err != nil {
+		switch disabled, err := d.options.Manager.Disable(ctx, e, webhooks.ReasonGone); {
+		case err != nil:
 			return attempt{failure: fmt.Errorf("status 410, but the webhook could not be disabled: %w", err)}
+		case !disabled:
+			return attempt{failure: errors.New("status 410, and the webhook was changed meanwhile")}
 		}
 		return attempt{failure: errors.New("status 410: the endpoint is gone, and the webhook is disabled"), permanent: true, gone: true}
 	}
