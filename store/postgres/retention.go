@@ -58,7 +58,8 @@ WHERE s.session_id = $1 AND s.updated_at_ms < $2
 	AND NOT EXISTS (SELECT FROM runs AS r WHERE r.session_id = s.session_id)
 	AND NOT EXISTS (SELECT FROM effects AS f WHERE f.session_id = s.session_id)
 	AND NOT EXISTS (SELECT FROM messages AS m WHERE m.session_id = s.session_id)
-	AND NOT EXISTS (SELECT FROM rules AS l WHERE l.session_id = s.session_id AND l.revoked_at_ms IS NULL)
+	AND NOT EXISTS (SELECT FROM rules AS l WHERE l.session_id = s.session_id
+		AND l.revoked_at_ms IS NULL AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3::bigint))
 	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(s.life, '') ELSE '' END`
 

@@ -41,7 +41,7 @@ type Statements struct {
 	TrimWhole string
 	// TrimRuns delete from $1 session_id the rows of the runs in the list $2, the runs last.
 	TrimRuns []string
-	// TrimSession deletes the session $1 if it is empty and unchanged since $2. It returns the life
+	// TrimSession deletes the session $1 if it is empty, unchanged since $2 and without a rule in force at $3. It returns the life
 	// of the deleted session, "" if no checkpoint of the audit can name it.
 	TrimSession string
 	// AddEntry returns the statement that adds a line to the audit's own log, and its arguments.
@@ -117,7 +117,7 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 			return trimmed, err
 		}
 	}
-	removed, err := texts(ctx, tx, s.TrimSession, sessionID, beforeMs)
+	removed, err := texts(ctx, tx, s.TrimSession, sessionID, beforeMs, nowMs)
 	failpoint.Hit("retain.session")
 	if err != nil || len(removed) == 0 {
 		return trimmed, err

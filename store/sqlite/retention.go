@@ -68,7 +68,8 @@ WHERE session_id = $1 AND updated_at_ms < $2
 	AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1)
 	AND NOT EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1)
 	AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1)
-	AND NOT EXISTS (SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.revoked_at_ms IS NULL)
+	AND NOT EXISTS (SELECT 1 FROM rules AS l WHERE l.session_id = $1
+		AND l.revoked_at_ms IS NULL AND coalesce(l.expires_at_ms, $3 + 1) > $3)
 	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(life, '') ELSE '' END`
 

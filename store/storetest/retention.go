@@ -179,6 +179,18 @@ var retentionTests = map[string]func(*harness){
 		require.True(h, h.trim("child", 100).Session)
 		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("parent", 100))
 	},
+	"retention/an expired rule keeps no session": func(h *harness) {
+		h.finish("s", "r")
+		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, ExpiresAtMs: new(h.clock.NowMs() + 1000), Actor: person})
+		h.clock.Advance(999)
+		require.Equal(h, 1, h.trim("s", 100).Runs)
+		require.False(h, h.trim("s", 100).Session, "the rule is in force")
+		h.clock.Advance(1)
+		require.True(h, h.trim("s", 100).Session)
+		require.Equal(h, []string{"l 0"}, h.rules(reads.RuleQuery{Limit: 10}), "it has its own horizon")
+		h.finish("s", "r")
+		require.Equal(h, int64(1), h.events("s")[0].EventID)
+	},
 	"retention/revoked and expired rules go when nothing names them": func(h *harness) {
 		h.addRule("s", "used", anyInput)
 		h.addRule("s", "idle", anyInput)
