@@ -51,7 +51,7 @@ func (o *outage) run(ctx context.Context, ready func(context.Context) error) err
 				return nil
 			case <-ticker.C:
 				asked, cancel := context.WithTimeout(ctx, outageTimeout)
-				if err := ready(asked); err == nil {
+				if answers(ready(asked)) {
 					away = false
 					o.over(ctx)
 				}
@@ -60,6 +60,12 @@ func (o *outage) run(ctx context.Context, ready func(context.Context) error) err
 		}
 		ticker.Stop()
 	}
+}
+
+// answers reports whether the database answers, by the error of a readiness check. A replica may be not ready
+// for another reason for long, for example because a newer one has migrated the schema.
+func answers(err error) bool {
+	return err == nil || errors.As(err, new(*runs.NotReadyError)) && !errors.Is(err, runs.ErrUnavailable)
 }
 
 // over logs that the database answers again.

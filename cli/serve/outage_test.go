@@ -64,6 +64,29 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 	})
 }
 
+// A replica that is not ready for good, because a newer one has migrated the schema, logs its failures again.
+func TestAnOutageEndsAlsoWhereAReplicaIsNotReady(t *testing.T) {
+	t.Parallel()
+	ahead := &runs.NotReadyError{Detail: "the schema is newer", Err: errors.New("schema ahead")}
+	require.True(t, answers(nil))
+	require.True(t, answers(ahead))
+	require.False(t, answers(errors.New("gone")))
+	require.False(t, answers(&runs.NotReadyError{Detail: "a standby?", Err: runs.ErrUnavailable}))
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		o := newOutage(slog.NewTextHandler(&log, nil), func() int64 { return time.Now().UnixMilli() })
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- o.run(ctx, func(context.Context) error { return ahead }) }()
+		slog.New(o.handler()).Error("request", slog.Any("error", runs.ErrUnavailable))
+		time.Sleep(outageInterval)
+		synctest.Wait()
+		require.Contains(t, log.String(), "the database answers again")
+		end()
+		require.NoError(t, <-ended)
+	})
+}
+
 func TestAtDebugNothingIsLeftOut(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
