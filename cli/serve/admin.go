@@ -110,18 +110,23 @@ func isLoopbackText(text string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// adminWriteTimeout is longer than any profile.
-const adminWriteTimeout = 5 * time.Minute
+// adminTimeout is longer than any profile. It is the read timeout, too, because net/http cancels a request whose
+// connection times out.
+const adminTimeout = 5 * time.Minute
+
+func (a *admin) server(logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: a.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+}
 
 // serve serves until ctx ends.
 func (a *admin) serve(ctx context.Context, logger *slog.Logger) error {
 	if a == nil {
 		return nil
 	}
-	server := &http.Server{
-		Handler: a.handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout, WriteTimeout: adminWriteTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
-	}
+	server := a.server(logger)
 	logger.InfoContext(ctx, "metrics are served", slog.String("url", reachableURL("http", a.listener)+"/metrics"))
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -148,6 +149,14 @@ func TestProfilesAreForThisMachineAlone(t *testing.T) {
 func promtool(t *testing.T) string {
 	t.Helper()
 	return rig.Need(t, "promtool")
+}
+
+// net/http cancels a request at the read timeout, and a profile takes as long as its caller says.
+func TestProfilesAreNotCutShort(t *testing.T) {
+	t.Parallel()
+	server := measure(t).admin.server(slog.New(slog.DiscardHandler))
+	require.Equal(t, server.WriteTimeout, server.ReadTimeout)
+	require.Less(t, server.ReadHeaderTimeout, server.ReadTimeout)
 }
 
 func TestMetricsAreAsPrometheusWantsThem(t *testing.T) {
