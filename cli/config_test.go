@@ -137,6 +137,15 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--review-hook", "ftp://example.com"},
 		{"--otlp-endpoint", "nowhere"},
 		{"--oidc-client-id", "me"},
+		{"--oidc-issuer", "https://issuer.example"},
+		{"--oidc-issuer", "http://issuer.example", "--oidc-client-id", "me"},
+		{"--oidc-issuer", "https://issuer.example", "--oidc-client-id", "me", "--oidc-roles", "nonsense"},
+		{"--oidc-issuer", "https://issuer.example", "--oidc-client-id", "me", "--oidc-roles", "people=operator", "--external-url", "https://holdpoint.example/path"},
+		{"--external-url", "holdpoint.example"},
+		{"--external-url", "holdpoint.example:4000"},
+		{"--external-url", "ftp://holdpoint.example"},
+		{"--external-url", "https://"},
+		{"--external-url", "https://holdpoint.example/?x"},
 		{"--allowed-origin", "https://inbox.example/path"},
 	} {
 		printed := run(t.Context(), nil, "", append([]string{"config", "print"}, flags...)...)

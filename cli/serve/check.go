@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net"
+	"net/url"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -68,6 +69,18 @@ func checkAddress(address string, reachable bool) error {
 func checkAdminAddress(address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return console.Usage("--admin-addr must be HOST:PORT: %w", err)
+	}
+	return nil
+}
+
+// checkExternalURL validates the URL of --external-url, to which the paths of links are appended.
+func checkExternalURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	at, err := url.Parse(text)
+	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" || at.User != nil || strings.ContainsAny(text, "?#") {
+		return console.Usage("--external-url must be a URL such as https://holdpoint.example, without user, query and fragment")
 	}
 	return nil
 }

@@ -26,8 +26,13 @@ func (c *Command) issuer(terminal *console.Console, logger *slog.Logger) (*oidc.
 		}
 		secret = string(text)
 	}
+	return c.provider(strings.TrimSpace(secret), logger)
+}
+
+// provider returns the OIDC provider. It reads and calls nothing.
+func (c *Command) provider(secret string, logger *slog.Logger) (*oidc.Provider, error) {
 	provider, err := oidc.New(oidc.Options{
-		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: strings.TrimSpace(secret), Roles: c.OIDCRoles,
+		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: secret, Roles: c.OIDCRoles,
 		ExternalURL: c.ExternalURL, Now: time.Now, Logger: logger,
 	})
 	if err != nil {
@@ -36,8 +41,8 @@ func (c *Command) issuer(terminal *console.Console, logger *slog.Logger) (*oidc.
 	return provider, nil
 }
 
-// checkIssuer refuses OIDC flags without an issuer, and an issuer whose users could do
-// nothing.
+// checkIssuer refuses OIDC flags without an issuer, flags that no provider takes, and an issuer
+// whose users could do nothing.
 func (c *Command) checkIssuer() error {
 	if c.OIDCIssuer == "" && (c.OIDCClientID != "" || c.OIDCClientSecretFile != "" || len(c.OIDCRoles) > 0) {
 		return console.Usage("--oidc-client-id, --oidc-client-secret-file and --oidc-roles need --oidc-issuer")
@@ -45,5 +50,9 @@ func (c *Command) checkIssuer() error {
 	if c.OIDCIssuer != "" && c.Auth == authNone {
 		return console.Usage("--oidc-issuer needs --auth=auto or required: with none nobody is asked who they are")
 	}
-	return nil
+	if c.OIDCIssuer == "" {
+		return nil
+	}
+	_, err := c.provider("", slog.New(slog.DiscardHandler))
+	return err
 }

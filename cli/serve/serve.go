@@ -111,6 +111,9 @@ func (c *Command) check() error {
 	case !refusal.ValidID(c.DefaultAgent):
 		return console.Usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
+	if err := checkExternalURL(c.ExternalURL); err != nil {
+		return err
+	}
 	if err := c.checkIssuer(); err != nil {
 		return err
 	}
