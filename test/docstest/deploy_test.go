@@ -3,10 +3,14 @@ package docstest
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // Without keys the service refuses webhooks, callbacks and sensitive answers, and signs with a key that
@@ -18,6 +22,20 @@ func TestShippedDeploymentsGiveKeys(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(text), "HOLDPOINT_SECRET_KEY_FILE", path)
 		require.Contains(t, string(text), "HOLDPOINT_SIGNING_KEY_FILE", path)
+	}
+}
+
+// A proxy lets the longest body pass, which the service bounds itself.
+func TestProxiesPassTheLongestBody(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"deploy/nginx.conf", "docs/behind-a-proxy.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", path))
+		require.NoError(t, err)
+		found := regexp.MustCompile(`client_max_body_size (\d+)m;`).FindAllStringSubmatch(string(text), -1)
+		require.Len(t, found, 1, path)
+		megabytes, err := strconv.Atoi(found[0][1])
+		require.NoError(t, err)
+		require.Greater(t, megabytes<<20, wire.LongestBodyBytes, path)
 	}
 }
 
