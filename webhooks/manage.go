@@ -133,14 +133,19 @@ func (m *Manager) Change(ctx context.Context, webhookID string, body *api.Webhoo
 	})
 }
 
-// Disable disables an endpoint, as it was called, for a reason. It reports false and changes nothing if the
-// endpoint was changed, disabled or deleted since: the reason may not apply to it any more. Errors: any error
-// of [Store].
+// Disable disables an endpoint, as it was called, for a reason. If the endpoint was changed since, it changes
+// nothing, because the reason may not apply any more. It reports whether the endpoint is disabled now. Errors:
+// webhook_not_found; any error of [Store].
 func (m *Manager) Disable(ctx context.Context, called *Endpoint, reason string) (bool, error) {
 	e, nowMs := *called, m.options.NowMs()
 	e.DisabledAtMs, e.DisabledReason = nowMs, reason
 	e.UpdatedAtMs = max(nowMs, called.UpdatedAtMs+1)
-	return m.options.Store.ChangeWebhook(ctx, &e, called.UpdatedAtMs, entryOf(ctx, api.AuditWebhookDisabled, &e, nowMs))
+	changed, err := m.options.Store.ChangeWebhook(ctx, &e, called.UpdatedAtMs, entryOf(ctx, api.AuditWebhookDisabled, &e, nowMs))
+	if changed || err != nil {
+		return changed, err
+	}
+	now, err := m.Endpoint(ctx, called.WebhookID)
+	return err == nil && now.DisabledAtMs != 0, err
 }
 
 // Rotate gives an endpoint a new secret and returns it. For graceMs more, deliveries are
