@@ -139,8 +139,6 @@ const (
 	// MaxReplyBytes is the maximum size of the rows in a page or view. A page always has at least
 	// one row.
 	MaxReplyBytes = 4 << 20
-	// MaxOutputsPerList is the maximum ?limit= of output records.
-	MaxOutputsPerList = 1_000
 	// MaxOutputsShown is the maximum number of output records in a view. The list has all of them.
 	MaxOutputsShown = 100
 	// MaxContextCalls is the maximum ?context= of a request.

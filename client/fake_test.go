@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -302,8 +303,10 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 			case request.Kind == model.KindClarification && !request.Clarification().Parked:
 			case request.Open():
 				settled.Open++
+			case request.SettledNumber > after && request.Kind == model.KindApproval:
+				settled.Settled = append(settled.Settled, document.Encode(request.SettledApproval(0)))
 			case request.SettledNumber > after:
-				settled.Settled = append(settled.Settled, request.SettledDocument())
+				settled.Settled = append(settled.Settled, document.Encode(request.SettledQuestion()))
 			}
 			last = max(last, request.SettledNumber)
 		}

@@ -130,7 +130,7 @@ func TestRuntimePayload(t *testing.T) {
 	require.Equal(t, `{"decision":"accept"}`, string(resume.Approvals[0].Resolution.RuntimePayload))
 	require.Equal(t, `null`, string(resume.Questions[0].Resolution.RuntimePayload))
 	require.Contains(t, h.lastEvent("r", api.EventApprovalResolved), `"runtime_payload":{"decision":"accept"}`)
-	require.Contains(t, string(h.request("r", "q").SettledDocument()), `"runtime_payload":null`)
+	require.Contains(t, string(document.Encode(h.request("r", "q").SettledQuestion())), `"runtime_payload":null`)
 
 	h = newHouse(t)
 	runID := h.parked()

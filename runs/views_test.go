@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -229,7 +230,7 @@ func TestLabelledAnswers(t *testing.T) {
 	requireJSON(t, `{"request_id":"typed","outcome":"answered","declined":false,"summary":"\"v\"","answers":[],"value":"v","justification":null,`+by+`}`, resume.Questions[2].Resolution)
 	// An attached worker gets the same documents, one by one.
 	var handed api.SettledQuestion
-	require.NoError(t, json.Unmarshal(h.request("r", "d").SettledDocument(), &handed))
+	require.NoError(t, json.Unmarshal(document.Encode(h.request("r", "d").SettledQuestion()), &handed))
 	require.EqualValues(t, 2, handed.SettledNumber, "only an attached worker is told the place of the decision")
 	handed.SettledNumber = 0
 	require.Equal(t, resume.Questions[1], handed)

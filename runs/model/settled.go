@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // ClarificationAnswerOf returns the answer to a clarification as the child's worker receives it,
@@ -27,19 +26,9 @@ func (r *Request) SettledApproval(leaseExpiresAtMs int64) api.SettledApproval {
 	return settled
 }
 
-// SettledDocument returns a settled request with its settled number, for an attached worker,
-// without the lease of a grant. It is an api.SettledApproval or, for questions and
-// clarifications, an api.SettledQuestion. Numbers may have gaps: an unparked clarification has
-// one, but is not shown.
-func (r *Request) SettledDocument() api.JSON {
-	if r.Kind == KindApproval {
-		return document.Encode(r.SettledApproval(0))
-	}
-	return document.Encode(r.SettledQuestion())
-}
-
 // SettledQuestion returns a settled question or clarification with its settled number, for an
-// attached worker. Call it only on a settled request that is not of [KindApproval].
+// attached worker. Numbers may have gaps: an unparked clarification has one, but is not shown. Call it only on a
+// settled request that is not of [KindApproval].
 func (r *Request) SettledQuestion() api.SettledQuestion {
 	settled := r.settledQuestion()
 	settled.SettledNumber = r.SettledNumber

@@ -8,12 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// matchGlob reports whether a glob matches a whole text (docs/spec/v1.md#glob): "*" matches any
-// text without "/", "**" any text, "?" one character other than "/"; all other characters are
-// literal. A text or glob that is not UTF-8 matches nothing.
-func matchGlob(glob, text string) bool { return globMatch{glob: glob, text: text}.holds() }
-
-// globMatch is a glob and a text to match.
+// globMatch is a glob and a text to match as a whole (docs/spec/v1.md#glob): "*" matches any text
+// without "/", "**" any text, "?" one character other than "/"; all other characters are literal. A
+// text or glob that is not UTF-8 matches nothing.
 //
 // Callers choose both, so it does not backtrack. It tracks all positions in the glob in
 // parallel, one bit for each: a step per character of the text, with one word of work per 64
