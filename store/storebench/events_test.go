@@ -32,24 +32,25 @@ func BenchmarkRequestEvents(b *testing.B) {
 		store, err := postgres.Open(b.Context(), url, postgres.Options{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, store.Close()) }()
-		requestEvents(b, store, func() { fill(b, "pgx", url, longLog()) })
+		requestEvents(b, store, func(statement string) { fill(b, "pgx", url, statement) })
 	})
 	b.Run("sqlite", func(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "bench.db")
 		store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, store.Close()) }()
-		requestEvents(b, store, func() { fill(b, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)", longLog()) })
+		requestEvents(b, store, func(statement string) { fill(b, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)", statement) })
 	})
 }
 
-func requestEvents(b *testing.B, store runs.Store, fillLog func()) {
+func requestEvents(b *testing.B, store runs.Store, fill func(statement string)) {
 	_, err := store.Do(b.Context(), &runs.CreateRun{
 		SessionID: "long", SessionGiven: true, RunID: "long", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
 		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)}}},
 	})
 	require.NoError(b, err)
-	fillLog()
+	fill(longLog())
+	fill(`UPDATE sessions SET last_event_id = (SELECT max(event_id) FROM events WHERE session_id = 'long') WHERE session_id = 'long'`)
 	for name, aboutRequests := range map[string]bool{"about-requests": true, "all": false} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

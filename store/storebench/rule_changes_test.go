@@ -146,30 +146,37 @@ func changeRules(b *testing.B, store runs.Store) (stop func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	var changing sync.WaitGroup
+	added := ""
+	change := func() error {
+		var command runs.Command = &runs.AddRule{
+			SessionID: rules.AllSessions, Effect: api.RuleAllow, ToolName: "other", Match: api.RuleMatch{Params: map[string]string{"command": "make *"}},
+		}
+		if added != "" {
+			command = &runs.RevokeRule{RuleID: added}
+		}
+		reply, err := store.Do(context.WithoutCancel(ctx), command)
+		if err != nil {
+			return err
+		}
+		if added != "" {
+			added = ""
+		} else {
+			added = reply.Rule.Rule.RuleID
+		}
+		return nil
+	}
+	require.NoError(b, change(), "one, also on a machine that is too busy for a second one")
 	changing.Go(func() {
 		ticks := time.NewTicker(turnOf(changeEvery))
 		defer ticks.Stop()
-		added := ""
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticks.C:
 			}
-			var command runs.Command = &runs.AddRule{
-				SessionID: rules.AllSessions, Effect: api.RuleAllow, ToolName: "other", Match: api.RuleMatch{Params: map[string]string{"command": "make *"}},
-			}
-			if added != "" {
-				command = &runs.RevokeRule{RuleID: added}
-			}
-			reply, err := store.Do(context.WithoutCancel(ctx), command)
-			if err != nil {
+			if err := change(); err != nil {
 				panic(err)
-			}
-			if added != "" {
-				added = ""
-			} else {
-				added = reply.Rule.Rule.RuleID
 			}
 		}
 	})
