@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -93,6 +94,7 @@ func (f *flows) sleep(t *testing.T) {
 	require.NoError(t, f.service.AwaitReady())
 	later := f.ask(t, one(approval("during-sleep", `1`)))
 	state(cdppage.SetWebLifecycleStateStateActive)
+	p.awake()
 	// A page that was frozen has no tree of roles and names any more, so this looks at its text.
 	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by someone without a name by the API") })
 	p.row("during-sleep")
@@ -111,6 +113,17 @@ func (f *flows) sleep(t *testing.T) {
 	p.until("it is allowed", func() bool { return strings.Contains(p.shown(), "Allowed by you") })
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, later).Outcome)
 	require.Equal(t, "yes", p.eval("globalThis.notReloaded"))
+}
+
+// awake shows a page that was frozen. Chromium hides it when it freezes it, and bringing it to the front does not show it in
+// a browser without windows; a page with the focus is shown.
+func (p *page) awake() {
+	p.t.Helper()
+	require.NoError(p.t, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return err
+	})))
+	p.until("the page is shown", func() bool { return p.read("document.visibilityState") == "visible" })
 }
 
 // place: arriving prompts do not move the focus out of a field, and after a denial by keyboard the

@@ -68,11 +68,13 @@ function useReading(one, box) {
     const element = box.current, timer = setInterval(look, atEnd);
     element.addEventListener("scroll", scroll, { passive: true });
     addEventListener("resize", resize);
+    document.addEventListener("visibilitychange", look);
     const sizes = new ResizeObserver(() => resized(one.handle));
     for (const child of element.children) sizes.observe(child);
     return () => {
       element.removeEventListener("scroll", scroll);
       removeEventListener("resize", resize);
+      document.removeEventListener("visibilitychange", look);
       clearInterval(timer);
       sizes.disconnect();
       leave(one);

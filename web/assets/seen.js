@@ -1,5 +1,5 @@
-// What was read. A prompt may be allowed when every part of it was in view, in this tab, and its end for half
-// a second. A record is about one digest: an input that changes is read again. So is one whose beginning alone was there.
+// What was read. A prompt may be allowed when every part of it was in view, in this tab while it was shown, and its end for
+// half a second. A record is about one digest: an input that changes is read again. So is one whose beginning alone was there.
 
 import { clock } from "./guard.js";
 import { isShort } from "./kinds.js";
@@ -64,8 +64,9 @@ export function look(one, asked, painted) {
   const record = recordOf(one, width);
   if (record.seen || texts.has(textOf(one))) return;
   const { top, bottom } = box.getBoundingClientRect();
-  // In a tab that is not looked at nothing is pressed, and nothing at once when it is (guard.js).
   const shown = !document.querySelector("dialog[open]");
+  // Nobody reads a hidden tab. The half second begins again when it is shown.
+  if (document.hidden) { painted = false; record.endSince = Infinity; }
   let all = true, last = -Infinity;
   asked.querySelectorAll("[data-part]").forEach((part, i) => {
     const box = part.getBoundingClientRect();
@@ -83,11 +84,12 @@ export function look(one, asked, painted) {
   record.inView = record.seen || ends;
 }
 
-// leave says that a prompt is not in the detail any more. Until now its end was in view, or look has said otherwise.
+// leave says that a prompt is not in the detail any more. Until now its end was in view, or look has said otherwise, unless
+// the tab is hidden: look may not have learnt of that yet.
 export function leave(one) {
   const record = records.get(one);
   if (!record || record.seen) return;
-  if (clock() - record.endSince >= atEnd) { record.seen = record.inView = true; keepText(one); }
+  if (!document.hidden && clock() - record.endSince >= atEnd) { record.seen = record.inView = true; keepText(one); }
   else Object.assign(record, { endSince: Infinity, inView: false });
 }
 

@@ -36,6 +36,30 @@ test("a short prompt has its button before it is painted, and is read half a sec
   assert.equal(isSeen(one), true);
 });
 
+test("what is open in a tab that nobody looks at is not read", () => {
+  const one = prompt(), other = prompt(), asked = screen([{ height: 200 }]), looks = (on, at = one) => { document.hidden = !on; look(at, asked, true); };
+  looks(false);
+  now += 1000;
+  looks(false);
+  assert.equal(isSeen(one), false);
+  assert.equal(readsToEnd(one), true, "its button stands there when the person comes");
+  looks(true);
+  now += 100;
+  looks(false);
+  now += 1000;
+  looks(true);
+  assert.equal(isSeen(one), false, "a tenth of a second");
+  now += 500;
+  looks(true);
+  assert.equal(isSeen(one), true);
+  looks(true, other);
+  now += 1000;
+  document.hidden = true;
+  leave(other);
+  document.hidden = false;
+  assert.equal(isSeen(other), false, "nobody knows since when the tab is hidden");
+});
+
 test("a prompt that was left before it was painted was not read", () => {
   const one = prompt();
   look(one, screen([{ height: 200 }]), false);
