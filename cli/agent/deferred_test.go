@@ -120,3 +120,44 @@ func TestWhetherAnAgentHasItsDecisionIsAskedUntilTheServiceSays(t *testing.T) {
 		service.Close()
 	}
 }
+
+// An agent that has ended is not said to have missed its decision because the service was away.
+func TestAServiceThatIsAwaySaysNothingAboutTheDecision(t *testing.T) {
+	t.Parallel()
+	lost, lose := context.WithCancel(t.Context())
+	lose()
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	const away = http.StatusServiceUnavailable
+	for _, c := range []struct {
+		replies  []int
+		status   api.Status
+		stopping context.Context
+		read     bool
+		err      error
+	}{
+		{replies: []int{away, away, http.StatusOK}, status: api.StatusCompleted, stopping: t.Context(), read: true},
+		{replies: []int{away, http.StatusOK}, status: api.StatusRunning, stopping: t.Context()},
+		{replies: []int{http.StatusUnauthorized}, stopping: t.Context(), err: client.ErrUnauthorized},
+		{replies: []int{away}, stopping: stopped, err: client.ErrUnavailable},
+		{replies: []int{http.StatusOK}, status: api.StatusCompleted, stopping: stopped, read: true},
+	} {
+		var calls atomic.Int64
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			n := int(calls.Add(1))
+			if n > len(c.replies) {
+				n = len(c.replies)
+			}
+			w.WriteHeader(c.replies[n-1])
+			_, _ = io.WriteString(w, `{"run_id":"r","session_id":"s","status":"`+string(c.status)+`"}`)
+		}))
+		opened, err := client.New(service.URL, client.WithoutMultiplexing(), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+		require.NoError(t, err)
+		read, err := (&resumer{service: opened, stopping: c.stopping}).read(lost, "r")
+		require.Equal(t, c.read, read, "%+v", c)
+		require.ErrorIs(t, err, c.err, "%+v", c)
+		require.Equal(t, int64(len(c.replies)), calls.Load())
+		opened.Close()
+		service.Close()
+	}
+}

@@ -161,11 +161,14 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	})
 	ended := command.Run()
 	lost()
+	read, err := r.read(ctx, task.RunID())
 	switch {
-	case r.read(ctx, task.RunID()):
+	case read:
 		return false, nil
 	case r.stopping.Err() != nil:
 		return false, client.ErrWorkerStopped
+	case err != nil:
+		return false, fmt.Errorf("session %s: the agent has ended, and it is not known whether it asked for its decision: %w", parked.SessionID, err)
 	case ended != nil:
 		return false, fmt.Errorf("session %s: the agent did not ask for its decision: %w: %s", parked.SessionID, ended, last)
 	default:
@@ -196,12 +199,22 @@ func (r *resumer) unread(ctx context.Context, runID string) bool {
 	}
 }
 
-// read reports whether the hook has read the decision of a run.
-func (r *resumer) read(ctx context.Context, runID string) bool {
-	reading, stop := context.WithTimeout(context.WithoutCancel(ctx), agentGrace)
-	defer stop()
-	run, err := r.service.GetRun(reading, runID)
-	return err == nil && run.Status == api.StatusCompleted
+// read reports whether the hook has read the decision of a run. It asks until the service answers, even after the
+// lease is lost, or until the worker is told to stop.
+func (r *resumer) read(ctx context.Context, runID string) (bool, error) {
+	var pause console.Backoff
+	for {
+		asking, stop := context.WithTimeout(context.WithoutCancel(ctx), agentGrace)
+		run, err := r.service.GetRun(asking, runID)
+		away := console.Transient(err) || asking.Err() != nil
+		stop()
+		switch {
+		case err == nil:
+			return run.Status == api.StatusCompleted, nil
+		case !away || pause.Sleep(r.stopping) != nil:
+			return false, err
+		}
+	}
 }
 
 // ended waits until the process has ended: two agents in one session would each go on in their own way.
