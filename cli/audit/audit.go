@@ -78,9 +78,6 @@ func (c *verify) Help() string {
 		"Exit codes: 0 the file is intact, 1 it is not (prints the first changed, added, moved or missing line), 2 usage, 3 the check could not run."
 }
 
-// exitNotExamined is the exit code if the file or the keys cannot be read.
-const exitNotExamined = 3
-
 // verdict is the JSON that verify prints.
 type verdict struct {
 	Whole      bool   `json:"whole"`
@@ -116,17 +113,17 @@ func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 	defer caller.CloseIdleConnections()
 	keys, err := readKeys(ctx, c.Keys, caller)
 	if err != nil {
-		return console.Failed(exitNotExamined, "--keys: %w", err)
+		return console.Failed(console.ExitNotExamined, "--keys: %w", err)
 	}
 	file, err := os.Open(c.File)
 	if err != nil {
-		return console.Failed(exitNotExamined, "%w", err)
+		return console.Failed(console.ExitNotExamined, "%w", err)
 	}
 	defer file.Close()
 	report, err := audit.Verify(file, keys)
 	var broken *audit.BrokenError
 	if err != nil && !errors.As(err, &broken) {
-		return console.Failed(exitNotExamined, "%w", err)
+		return console.Failed(console.ExitNotExamined, "%w", err)
 	}
 	found := verdict{
 		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs, EndedMs: report.EndMs,

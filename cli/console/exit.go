@@ -12,22 +12,23 @@ import (
 
 // Exit codes. The comment of package cli explains them.
 const (
-	ExitDone       = 0
-	ExitError      = 1
-	ExitUsage      = 2
-	ExitForeign    = 122
-	ExitUnknownEnd = 123
-	ExitExpired    = 124
-	ExitDenied     = 125
-	ExitCannotRun  = 126
-	ExitNotFound   = 127
-	ExitSignalBase = 128
+	ExitDone        = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitNotExamined = 3
+	ExitForeign     = 122
+	ExitUnknownEnd  = 123
+	ExitExpired     = 124
+	ExitDenied      = 125
+	ExitCannotRun   = 126
+	ExitNotFound    = 127
+	ExitSignalBase  = 128
 )
 
 // ExitCodesHelp is the list in --help.
-const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 122 decision does not match the request, 123 already started with this key, outcome unknown, ` +
-	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
-	`otherwise exec exits with the code of its command.`
+const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 3 the check could not run, 122 decision does not match the request, ` +
+	`123 already started with this key, outcome unknown, 124 expired, 125 denied, declined or cancelled, ` +
+	`126/127 the command could not be started, 128+n ended by signal n; otherwise exec exits with the code of its command.`
 
 // codedError is an error with an exit code. Without a cause nothing is printed: the command
 // has already printed it, or the code is from another program.

@@ -15,10 +15,6 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// exitNotExamined is the exit code of doctor if the check could not run: the database
-// cannot be opened or read, or has another schema.
-const exitNotExamined = 3
-
 // Doctor checks a database for inconsistencies.
 type Doctor struct {
 	Flag
@@ -49,7 +45,7 @@ func (c *Doctor) Run(ctx context.Context, terminal *console.Console) error {
 	case errors.Is(err, store.ErrURL), errors.Is(err, store.ErrInMemory):
 		return console.Usage("--database: %w", err)
 	case err != nil:
-		return console.Failed(exitNotExamined, "%w", c.explain(err))
+		return console.Failed(console.ExitNotExamined, "%w", c.explain(err))
 	}
 	took := terminal.Now().Sub(begun)
 	report.ElapsedMs = took.Milliseconds()
