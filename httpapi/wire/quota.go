@@ -67,7 +67,7 @@ func (q Quota) ofConnection() Quota {
 
 func (q Quota) orNone() Quota {
 	if q.Rate > 0 && q.Burst == 0 {
-		q.Burst = 2 * q.Rate
+		q.Burst = max(DefaultQuota.Burst, 2*q.Rate)
 	}
 	for _, value := range []*int64{&q.Rate, &q.Burst, &q.Calls, &q.Held, &q.Streams, &q.Bytes, &q.Prompts, &q.Queued, &q.Stored} {
 		if *value == 0 {

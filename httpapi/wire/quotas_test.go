@@ -40,6 +40,15 @@ func TestMadeUpTokensAreNotRemembered(t *testing.T) {
 	require.Zero(t, keyring.Remembered())
 }
 
+// A rate without a burst has the documented one, with and without credentials.
+func TestTheBurstFollowsTheRate(t *testing.T) {
+	t.Parallel()
+	for given, burst := range map[Quota]int64{{Rate: 1}: 500, {Rate: 250}: 500, {Rate: 1000}: 2000, {Rate: 1000, Burst: 7}: 7} {
+		require.Equal(t, burst, given.orDefault().Burst, "%+v", given)
+		require.Equal(t, burst, given.ofConnection().Burst, "%+v", given)
+	}
+}
+
 // The rate is a bucket that fills with time, for each principal its own.
 func TestTheRateOfAPrincipal(t *testing.T) {
 	t.Parallel()
