@@ -86,7 +86,7 @@ func CheckRequester(ctx context.Context, reader ValueReader, request *model.Requ
 
 // RequesterCheck reads the data for [CheckRequester] once, to check several callers.
 func RequesterCheck(ctx context.Context, reader ValueReader, request *model.Request) (check func(caller *auth.Identity, actor Actor) error, err error) {
-	if !request.Open() || !excludesRequesters(request) {
+	if !request.Open() || !ExcludesRequesters(request) {
 		return func(*auth.Identity, Actor) error { return nil }, nil
 	}
 	head, err := reader.SessionHead(ctx, request.SessionID)

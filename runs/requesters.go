@@ -70,7 +70,7 @@ func (r *resolution) checkRequesters(w *workingCopy, run *model.Run) error {
 			continue
 		}
 		request := w.request(run.RunID, given.RequestID)
-		if !excludesRequesters(request) {
+		if !ExcludesRequesters(request) {
 			continue
 		}
 		asked, err := w.requestersOf(run, r.checked.above)
@@ -84,7 +84,8 @@ func (r *resolution) checkRequesters(w *workingCopy, run *model.Run) error {
 	return nil
 }
 
-func excludesRequesters(request *model.Request) bool {
+// ExcludesRequesters reports whether those who asked for an approval may not allow it.
+func ExcludesRequesters(request *model.Request) bool {
 	return request.Kind == model.KindApproval && bytes.Contains(request.Body, excluded) && request.Approval().ExcludeRequester
 }
 

@@ -34,9 +34,14 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 	if err != nil {
 		return nil, err
 	}
+	nobody, err := c.nobody(ctx)
+	if err != nil {
+		return nil, err
+	}
 	notifies := len(c.Channels) > 0
+	undecided := func(row model.PendingRequest) bool { return nobody(&row) != "" }
 	escalates := func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }
-	if len(silentMs)+len(watched) == 0 && !(notifies && slices.ContainsFunc(rows, escalates)) {
+	if len(silentMs)+len(watched) == 0 && !slices.ContainsFunc(rows, undecided) && !(notifies && slices.ContainsFunc(rows, escalates)) {
 		return all, nil
 	}
 	nowMs, err := c.NowMs(ctx)
@@ -45,15 +50,19 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 	}
 	for i := range rows {
 		handle := rows[i].Request.Handle
-		all[i] = pending(&rows[i], nowMs, silentMs[handle], watched[handle], notifies)
+		all[i] = pending(&rows[i], nobody(&rows[i]), nowMs, silentMs[handle], watched[handle], notifies)
 	}
 	return all, nil
 }
 
-// pending explains a row of a list, or returns nil. silentMs is how long no worker has asked for its run; 0 if
-// one is there or that is not known. notifies says that the service notifies people.
-func pending(row *model.PendingRequest, nowMs, silentMs int64, watched reads.Watched, notifies bool) *api.PendingExplanation {
-	e := &api.PendingExplanation{Text: goneText(watched, nowMs)}
+// pending explains a row of a list, or returns nil. nobody says that no one may decide it, or is "". silentMs is how long no
+// worker has asked for its run; 0 if one is there or that is not known. notifies says that the service notifies people.
+func pending(row *model.PendingRequest, nobody string, nowMs, silentMs int64, watched reads.Watched, notifies bool) *api.PendingExplanation {
+	e := &api.PendingExplanation{}
+	if nobody != "" {
+		e.Text = " " + nobody
+	}
+	e.Text += goneText(watched, nowMs)
 	if silentMs != 0 {
 		e.NoWorkerSinceMs = nowMs - silentMs
 		e.Text += " " + noWorkerText(row.AgentID, silentMs)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -156,6 +157,69 @@ func TestNothingToSayReadsNothing(t *testing.T) {
 	w := &workers{silentMs: 1, knownMs: math.MaxInt64}
 	require.Equal(t, []*api.PendingExplanation{nil, nil}, w.explain(t, pending("a"), pending("b")))
 	require.Zero(t, w.reads)
+}
+
+// credentials are the deciders of a service. Without any it asks for none.
+type credentials struct {
+	deciders        []*auth.Identity
+	more, strangers bool
+	reads           int
+}
+
+func (c *credentials) Open(context.Context) (bool, error) { return c.deciders == nil, nil }
+
+func (c *credentials) Deciders(context.Context) (deciders []*auth.Identity, more bool, err error) {
+	c.reads++
+	return c.deciders, c.more, nil
+}
+
+func (c *credentials) Strangers() bool { return c.strangers }
+
+// A row says that nobody may decide it, where that is certain.
+func TestNobodyMayDecideARow(t *testing.T) {
+	t.Parallel()
+	excludes := func(p *model.PendingRequest) { p.Request.Body = api.JSON(`{"exclude_requester":true}`) }
+	observer, operator := &auth.Identity{Role: api.RoleObserver}, &auth.Identity{Role: api.RoleOperator}
+	elsewhere := &auth.Identity{Role: api.RoleOperator, SessionPrefixes: []string{"x-"}}
+	coders := &auth.Identity{Role: api.RoleOperator, AgentIDs: []string{"coder"}}
+	const (
+		allow  = "Nobody can allow it: it excludes its requester, and the service does not ask callers who they are."
+		decide = "Nobody can decide: no operator or admin who may has a credential that works."
+	)
+	for name, c := range map[string]struct {
+		credentials credentials
+		caller      *auth.Identity
+		says        []string
+		reads       int
+	}{
+		"no credentials asked":  {credentials{}, auth.Local(), []string{"", allow}, 0},
+		"nobody for it":         {credentials{deciders: []*auth.Identity{elsewhere}}, observer, []string{decide, decide}, 1},
+		"somebody for it":       {credentials{deciders: []*auth.Identity{elsewhere, coders}}, observer, []string{"", ""}, 1},
+		"more than are read":    {credentials{deciders: []*auth.Identity{elsewhere}, more: true}, observer, []string{"", ""}, 1},
+		"an issuer admits more": {credentials{deciders: []*auth.Identity{elsewhere}, strangers: true}, observer, []string{"", ""}, 0},
+		"a caller who may":      {credentials{deciders: []*auth.Identity{elsewhere}}, operator, []string{"", ""}, 0},
+		"an agent":              {credentials{deciders: []*auth.Identity{elsewhere}}, &auth.Identity{Role: api.RoleAgent}, []string{"", ""}, 0},
+		"the service itself":    {credentials{deciders: []*auth.Identity{elsewhere}}, nil, []string{"", ""}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			if c.caller != nil {
+				ctx = auth.With(ctx, c.caller)
+			}
+			collector := &explain.Collector{Directory: &c.credentials, NowMs: func(context.Context) (int64, error) { return now, nil }}
+			all, err := collector.OfPending(ctx, []model.PendingRequest{pending("a"), pending("b", excludes)})
+			require.NoError(t, err)
+			for i, says := range c.says {
+				if says == "" {
+					require.Nil(t, all[i])
+				} else {
+					require.Equal(t, &api.PendingExplanation{Text: says}, all[i])
+				}
+			}
+			require.Equal(t, c.reads, c.credentials.reads)
+		})
+	}
 }
 
 func TestPendingEscalation(t *testing.T) {

@@ -67,6 +67,50 @@ func (c *Collector) MayDecide(ctx context.Context, run *model.Run, request *mode
 	return people.May, nil
 }
 
+// Texts of requests that certainly no one may decide.
+const (
+	excludedText  = "Nobody can allow it: it excludes its requester, and the service does not ask callers who they are."
+	undecidedText = "Nobody can decide: no operator or admin who may has a credential that works."
+)
+
+// nobody returns a function that says of an open request of a list that certainly no one may decide it; "" otherwise. It reads
+// the credentials for observers alone, once for all rows: who may decide sees no other requests, and agents poll their lists.
+// The requesters of a row would take reads for each.
+func (c *Collector) nobody(ctx context.Context) (func(*model.PendingRequest) string, error) {
+	caller := auth.From(ctx)
+	if c.Directory == nil || caller == nil {
+		return somebody, nil
+	}
+	open, err := c.Directory.Open(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case open:
+		return func(row *model.PendingRequest) string {
+			if runs.ExcludesRequesters(&row.Request) {
+				return excludedText
+			}
+			return ""
+		}, nil
+	case c.Directory.Strangers() || caller.Role != api.RoleObserver:
+		return somebody, nil
+	}
+	identities, more, err := c.Directory.Deciders(ctx)
+	if err != nil || more {
+		return somebody, err
+	}
+	return func(row *model.PendingRequest) string {
+		for _, decider := range identities {
+			if scope := reads.ScopeOf(decider); scope.FitsNew(row.Request.SessionID, row.AgentID) {
+				return ""
+			}
+		}
+		return undecidedText
+	}, nil
+}
+
+func somebody(*model.PendingRequest) string { return "" }
+
 // you says whether an allow or an answer by this caller would be accepted. excluded is the error
 // for a requester.
 func you(caller *auth.Identity, excluded error) *api.ExplainedCaller {

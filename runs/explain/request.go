@@ -230,9 +230,9 @@ func openText(f *RequestFacts, e *api.RequestExplanation) string {
 	text := "Waiting for " + noun + " for " + span(f.NowMs-e.SinceMs) + ". "
 	switch {
 	case e.State == api.ExplainNobodyCanDecide && e.Anyone:
-		text += "Nobody can allow it: it excludes its requester, and the service does not ask callers who they are."
+		text += excludedText
 	case e.State == api.ExplainNobodyCanDecide:
-		text += "Nobody can decide: no operator or admin who may has a credential that works."
+		text += undecidedText
 	case e.Anyone:
 		text += "Anyone can decide."
 	case len(e.MayDecide) == 0:
