@@ -94,19 +94,14 @@ func (i *Intake) Run(ctx context.Context) error {
 }
 
 // RunOnce takes one batch of rows and creates their runs. Runs of one session are created in the
-// order of their ids, by any number of replicas, unless one of them has failed. The error is about
-// the intake as a whole, not about one row.
+// order of their ids. The error is about the intake as a whole, not about one row.
 func (i *Intake) RunOnce(ctx context.Context) (IntakeResult, error) {
-	taken, err := i.rows.Take(ctx, i.options.Batch, intakeLease.Milliseconds())
-	if err != nil || len(taken) == 0 {
-		return IntakeResult{}, err
-	}
-	rows, err := i.inOrder(ctx, taken)
-	if err != nil {
+	rows, err := i.rows.Take(ctx, i.options.Batch, intakeLease.Milliseconds())
+	if err != nil || len(rows) == 0 {
 		return IntakeResult{}, err
 	}
 	var mu sync.Mutex
-	result := IntakeResult{more: len(taken) == i.options.Batch && len(rows) > 0}
+	result := IntakeResult{more: len(rows) == i.options.Batch}
 	var created []string
 	ended := forEach(ctx, intakeConcurrency, bySession(rows), func(ctx context.Context, ofOne []upkeep.IntakeRow) error {
 		for _, row := range ofOne {
@@ -141,28 +136,6 @@ func (i *Intake) RunOnce(ctx context.Context) (IntakeResult, error) {
 		}
 	}
 	return result, ended.first
-}
-
-// inOrder returns the rows without those behind an earlier row of their session that another pass
-// has, which it makes due again. A row that has failed keeps no other waiting and waits for none.
-func (i *Intake) inOrder(ctx context.Context, taken []upkeep.IntakeRow) ([]upkeep.IntakeRow, error) {
-	earlier, err := i.rows.Earlier(ctx, taken)
-	if err != nil || len(earlier) == 0 {
-		return taken, err
-	}
-	var rows []upkeep.IntakeRow
-	var held []string
-	for _, row := range taken {
-		if first, waits := earlier[row.SessionID]; waits && first < row.IntakeID && row.LastError == "" {
-			held = append(held, row.IntakeID)
-		} else {
-			rows = append(rows, row)
-		}
-	}
-	if len(held) == 0 {
-		return rows, nil
-	}
-	return rows, i.rows.MakeDue(ctx, held, i.options.Interval.Milliseconds())
 }
 
 // bySession groups rows by session, in order. Rows without a session have a group of their own.

@@ -24,8 +24,6 @@ type rows struct {
 	due    []upkeep.IntakeRow
 	became map[string]string
 	finish error
-	// earlier are the first ids of rows that other passes have, by session.
-	earlier map[string]string
 }
 
 func (r *rows) record(id, what string) error {
@@ -39,17 +37,6 @@ func (r *rows) Take(_ context.Context, limit int, leaseMs int64) ([]upkeep.Intak
 	taken := r.due[:min(limit, len(r.due))]
 	r.due = r.due[len(taken):]
 	return taken, nil
-}
-
-func (r *rows) Earlier(context.Context, []upkeep.IntakeRow) (map[string]string, error) {
-	return r.earlier, nil
-}
-
-func (r *rows) MakeDue(_ context.Context, ids []string, delayMs int64) error {
-	for _, id := range ids {
-		_ = r.record(id, fmt.Sprintf("due in %d", delayMs))
-	}
-	return nil
 }
 
 func (r *rows) Body(_ context.Context, id string) (api.JSON, error) {
@@ -170,29 +157,4 @@ func TestRunsOfASessionAreCreatedInOrder(t *testing.T) {
 	require.True(t, result.more, "the batch was full")
 	require.Len(t, created, 10)
 	require.True(t, slices.IsSorted(created))
-}
-
-// Rows that another replica has are created before the later ones of their session.
-func TestRunsOfASessionWaitForEarlierOnesOfAnotherPass(t *testing.T) {
-	t.Parallel()
-	r := &rows{earlier: map[string]string{"s": "2", "alone": "2"}}
-	for id, sessionID := range []string{1: "s", 3: "s", 4: "s", 5: "other", 6: "", 7: "alone"} {
-		if id != 0 && id != 2 {
-			r.due = append(r.due, upkeep.IntakeRow{IntakeID: fmt.Sprint(id), SessionID: sessionID})
-		}
-	}
-	r.due[2].LastError = "it has failed, and is out of order"
-	result, err := passOver(t, r, func(string) error { return nil })
-	require.NoError(t, err)
-	require.Equal(t, IntakeResult{Created: 4}, result)
-	require.Equal(t, map[string]string{"1": "done", "3": "due in 1000", "4": "done", "5": "done", "6": "done", "7": "due in 1000"}, r.became)
-
-	// A full batch of rows that all wait is followed by a pause.
-	r = &rows{earlier: map[string]string{"s": "0"}}
-	for n := range 10 {
-		r.due = append(r.due, upkeep.IntakeRow{IntakeID: fmt.Sprint(n + 1), SessionID: "s"})
-	}
-	result, err = passOver(t, r, func(string) error { return nil })
-	require.NoError(t, err)
-	require.Equal(t, IntakeResult{}, result)
 }

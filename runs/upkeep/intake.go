@@ -17,12 +17,6 @@ type Intake interface {
 	// Take leases up to limit due rows to the caller for leaseMs, the oldest first. No other caller
 	// gets them before that.
 	Take(ctx context.Context, limit int, leaseMs int64) ([]IntakeRow, error)
-	// Earlier returns, by session, the smallest id of a pending row that is not among the given rows,
-	// is smaller than the last of their ids, and has not failed. Only sessions of the given rows have
-	// one. The rows are sorted by their ids.
-	Earlier(ctx context.Context, rows []IntakeRow) (map[string]string, error)
-	// MakeDue makes pending rows due after delayMs.
-	MakeDue(ctx context.Context, intakeIDs []string, delayMs int64) error
 	// Body returns the body of a row; nil if the row was deleted.
 	Body(ctx context.Context, intakeID string) (api.JSON, error)
 	// Finish deletes rows whose runs exist.

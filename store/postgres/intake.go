@@ -46,37 +46,6 @@ func intakeRow(row pgx.CollectableRow) (one upkeep.IntakeRow, err error) {
 	return one, err
 }
 
-func (i intake) Earlier(ctx context.Context, given []upkeep.IntakeRow) (map[string]string, error) {
-	var ids, sessions []string
-	for _, row := range given {
-		ids = append(ids, row.IntakeID)
-		if row.SessionID != "" && !slices.Contains(sessions, row.SessionID) {
-			sessions = append(sessions, row.SessionID)
-		}
-	}
-	if len(sessions) == 0 {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
-	defer cancel()
-	rows, err := i.store.reads.Query(ctx, sqlEarlierIntake, ids[len(ids)-1], sessions, ids)
-	if err != nil {
-		return nil, readFailure(ctx, err)
-	}
-	earlier := map[string]string{}
-	var sessionID, intakeID string
-	_, err = pgx.ForEachRow(rows, []any{&sessionID, &intakeID}, func() error {
-		earlier[sessionID] = intakeID
-		return nil
-	})
-	return earlier, readFailure(ctx, err)
-}
-
-func (i intake) MakeDue(ctx context.Context, intakeIDs []string, delayMs int64) error {
-	_, err := i.change(ctx, sqlMakeIntakeDue, intakeIDs, delayMs)
-	return err
-}
-
 func (i intake) Body(ctx context.Context, intakeID string) (api.JSON, error) {
 	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
 	defer cancel()

@@ -53,34 +53,3 @@ func TestAnIntakeRowThatIsTakenAndNotTriedHasNoAttempt(t *testing.T) {
 	require.Len(t, refused, 1)
 	require.EqualValues(t, 1, refused[0].Attempts)
 }
-
-func TestEarlierIntakeRowsOfASession(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	intake := intakeOf(t, "a", "b", "c", "d")
-	earlier := func(rows ...upkeep.IntakeRow) map[string]string {
-		t.Helper()
-		earlier, err := intake.Earlier(ctx, rows)
-		require.NoError(t, err)
-		return earlier
-	}
-	first, err := intake.Take(ctx, 2, 60_000)
-	require.NoError(t, err)
-	require.Len(t, first, 2)
-	second := taken(t, intake, 10)
-	require.Len(t, second, 2)
-	require.Equal(t, map[string]string{"s": "a"}, earlier(second...), "while another replica has it")
-	require.Empty(t, earlier(first...), "the later ones do not count")
-	require.Equal(t, map[string]string{"s": "b"}, earlier(first[0], second[1]))
-	require.Empty(t, earlier(upkeep.IntakeRow{IntakeID: "z", SessionID: "other"}, upkeep.IntakeRow{IntakeID: "zz"}))
-
-	require.NoError(t, intake.MakeDue(ctx, []string{"c", "d"}, 60_000))
-	require.Empty(t, taken(t, intake, 10))
-	require.NoError(t, intake.MakeDue(ctx, []string{"c", "d"}, -1))
-	require.Equal(t, second, taken(t, intake, 10))
-
-	require.NoError(t, intake.Finish(ctx, []string{"a"}))
-	require.Equal(t, map[string]string{"s": "b"}, earlier(second...))
-	require.NoError(t, intake.Postpone(ctx, "b", "full", 60_000))
-	require.Empty(t, earlier(second...), "one that has to be tried again keeps no other waiting")
-}

@@ -273,14 +273,6 @@ WITH due AS MATERIALIZED (
 UPDATE run_intake AS i SET due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($2 AS bigint)
 FROM due WHERE i.intake_id = due.intake_id
 RETURNING i.intake_id, i.run_id, i.session_id, i.created_at_ms, i.attempts, coalesce(i.last_error, '')`
-	// sqlEarlierIntake reads only what is older than the newest of its rows.
-	sqlEarlierIntake = `
-SELECT i.session_id, min(i.intake_id) FROM run_intake AS i
-WHERE i.intake_id < $1 AND i.state = 'pending' AND i.last_error IS NULL AND i.session_id = ANY($2::text[]) AND i.intake_id <> ALL($3::text[])
-GROUP BY i.session_id`
-	sqlMakeIntakeDue = `
-UPDATE run_intake SET due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($2 AS bigint)
-WHERE intake_id = ANY($1::text[]) AND state = 'pending'`
 	sqlIntakeBody     = `SELECT i.body FROM run_intake AS i WHERE i.intake_id = $1`
 	sqlFinishIntake   = `DELETE FROM run_intake WHERE intake_id = ANY($1::text[])`
 	sqlPostponeIntake = `
