@@ -28,9 +28,10 @@ func (r *Resume) Question(requestID string) *SettledQuestion {
 
 // Approved decodes the input that may run, with the approver's edits, into the value that into
 // points to, as [json.Unmarshal] does. Struct tags of other JSON packages have no effect. It
-// replaces the whole value, and leaves it unchanged on an error. The error is a [NotAllowedError] if the approval was denied or has expired. It is another
-// error if no approval has this request id, or the input does not fit the value. A worker's handler
-// that returns a NotAllowedError fails the run without a retry.
+// replaces the whole value, and leaves it unchanged on an error. The error is a [NotAllowedError] if
+// the approval was denied or has expired. It is another error if no approval has this request id, or
+// the input does not fit the value. A worker's handler that returns a NotAllowedError fails the run
+// without a retry.
 func (r *Resume) Approved(requestID string, into any) error {
 	settled := r.Approval(requestID)
 	if settled == nil {

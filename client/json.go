@@ -9,13 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// EncodeJSON returns a Go value as JSON text. It returns an [api.JSON] unchanged. The error
+// EncodeJSON returns a Go value as JSON text. It returns an [api.JSON] unchanged, and
+// a time.Duration is its nanoseconds. The error
 // names the part of the value that has no JSON form.
 func EncodeJSON(value any) (api.JSON, error) {
 	if text, ok := value.(api.JSON); ok && text != nil {
 		return text, nil
 	}
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(value, jsonv1.FormatDurationAsNano(true))
 	if err != nil {
 		return nil, fmt.Errorf("encode JSON: %w", err)
 	}

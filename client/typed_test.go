@@ -377,3 +377,12 @@ func TestAnEndedContextAsksNothing(t *testing.T) {
 		require.Empty(b, b.service.record("run").Requests)
 	})
 }
+
+// What DecodeInput reads, EncodeJSON writes.
+func TestADurationIsItsNanosecondsInBothDirections(t *testing.T) {
+	t.Parallel()
+	type step struct{ After time.Duration }
+	text, err := client.EncodeJSON(step{After: time.Second})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"After":1000000000}`, string(text))
+}

@@ -6,6 +6,8 @@ const retry = { baseDelayMs: 1, maxDelayMs: 1, maxRetryAfterMs: 1 };
 const run = { run_id: "run-1", session_id: "s", status: "running" };
 const claim = { run, input: {}, attempt: 1, lease: { fence: "f", worker_id: "w", expires_at_ms: 0 } };
 const beat = { cancel_requested: false, expires_at_ms: 0 };
+// Options of a worker whose only renewals are those that the handler makes.
+const unrenewed = { leaseMs: 60_000, heartbeatMs: 30_000 };
 const page = "<html>We are back soon</html>";
 const gateway = [502, { code: 502, message: "no backend" }];
 const hold = (_body, signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -262,8 +264,8 @@ const cases = {
     const service = new Service();
     await service.work(async (task) => {
       for (const checkpoint of [null, undefined, 0]) await task.saveCheckpoint(checkpoint);
-    }, service.called("complete"), { heartbeatMs: 900 });
-    same(service.bodies.heartbeat, ['{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000}', '{"fence":"f","lease_ms":1000,"checkpoint":0}']);
+    }, service.called("complete"), unrenewed);
+    same(service.bodies.heartbeat, ['{"fence":"f","lease_ms":60000}', '{"fence":"f","lease_ms":60000}', '{"fence":"f","lease_ms":60000,"checkpoint":0}']);
   },
 
   async "a sensitive request that is open is adopted"() {
@@ -294,7 +296,7 @@ const cases = {
           same(isKind(await store().catch((error) => error), "invalid"), true);
         }
       }
-    }, service.called("complete"), { heartbeatMs: 900 });
+    }, service.called("complete"), unrenewed);
     same(service.bodies.heartbeat, undefined);
   },
 
@@ -315,7 +317,7 @@ const cases = {
           await called;
           await task.output("goes on");
         }
-      }, service.called("complete"), { heartbeatMs: 900 });
+      }, service.called("complete"), unrenewed);
       recorded.push([service.bodies.events, service.heads.events.map((head) => head["Idempotency-Key"]), service.bodies.heartbeat, service.bodies.suspend]);
     }
     same(recorded[0], recorded[1]);

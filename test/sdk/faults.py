@@ -332,9 +332,9 @@ async def none_is_no_checkpoint():
             await task.save_checkpoint(checkpoint)
 
     async with Service() as service:
-        async with Work(service, handler, heartbeat_seconds=0.9):
+        async with Work(service, handler, lease_ms=60_000, heartbeat_seconds=30):
             await service.event("complete").wait()
-        assert service.bodies["heartbeat"] == [{"fence": "f", "lease_ms": 1000}, {"fence": "f", "lease_ms": 1000, "checkpoint": 0}], service.bodies
+        assert service.bodies["heartbeat"] == [{"fence": "f", "lease_ms": 60000}, {"fence": "f", "lease_ms": 60000, "checkpoint": 0}], service.bodies
 
 
 @case
@@ -388,7 +388,7 @@ async def what_a_handler_changes_during_a_call_is_recorded_as_it_was():
             "events": answers(event, {"last_event_id": "1"}), "heartbeat": answers(saved, BEAT),
             "suspend": answers(suspended, {"run": {**RUN, "lease": CLAIM["lease"]}, "resume": resume}),
         }
-        async with Service(**routes) as service, Work(service, handler, heartbeat_seconds=0.9):
+        async with Service(**routes) as service, Work(service, handler, lease_ms=60_000, heartbeat_seconds=30):
             await service.event("complete").wait()
         keys = [head["idempotency-key"] for head in service.heads["events"]]
         recorded.append((service.bodies["events"], keys, service.bodies["heartbeat"], service.bodies["suspend"]))
@@ -751,7 +751,7 @@ async def a_wait_outlasts_a_long_retry_after():
 @case
 async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
     snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n'
-    async with Service(stream=[(503, {}), snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+    async with Service(stream=[snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         items = client.stream_inbox()
         assert [(item.type, item.reason) for item in [await anext(items) for _ in range(3)]] == [("snapshot", ""), ("gap", "lost"), ("snapshot", "")]
 

@@ -171,6 +171,7 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 // withOnly returns a record that has no requests but those of one suspension.
 func withOnly(record *model.RunRecord, suspensionID string) *model.RunRecord {
 	only := *record
+	only.Run.SuspensionID = suspensionID
 	only.Requests = slices.DeleteFunc(slices.Clone(record.Requests), func(request model.Request) bool {
 		return request.SuspensionID != suspensionID
 	})

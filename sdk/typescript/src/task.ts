@@ -152,13 +152,13 @@ export class Task<Input = unknown> {
 
   async #decided(request: ApprovalToAsk, options: CallOptions): Promise<SettledApproval> {
     const id = request.id || newID("approval");
-    return await this.#waits.until({ approval: { ...request, id, tool_call_id: request.tool_call_id || id } }, options.signal) as SettledApproval;
+    return await this.#waits.until({ approval: { ...copied(request)!, id, tool_call_id: request.tool_call_id || id } }, options.signal) as SettledApproval;
   }
 
   /** Asks a question and waits in place until it is settled, as `approve` does. A question that expires ends its run. */
   async ask(request: UserQuestionRequest, options: CallOptions = {}): Promise<Answer> {
     const id = request.id || newID("question");
-    const settled = await this.#waits.until({ question: { ...request, id, tool_call_id: request.tool_call_id || id } }, options.signal);
+    const settled = await this.#waits.until({ question: { ...copied(request)!, id, tool_call_id: request.tool_call_id || id } }, options.signal);
     return (settled as SettledQuestion).resolution;
   }
 

@@ -268,7 +268,7 @@ class AsyncTask:
     @staticmethod
     def _named(request: Mapping[str, Any], kind: str) -> dict[str, Any]:
         identity = request.get("id") or new_id(kind)
-        return {**request, "id": identity, "tool_call_id": request.get("tool_call_id") or identity}
+        return {**copied(kind, request), "id": identity, "tool_call_id": request.get("tool_call_id") or identity}
 
     async def _answered(self, request: Mapping[str, Any]) -> doc.ClarificationAnswer:
         await self._waits.read_history()
