@@ -29,7 +29,7 @@ func TestEachExitCodeIsDocumented(t *testing.T) {
 		return true
 	})
 	require.Contains(t, codes, "3")
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	page, err := os.ReadFile("../../docs/cli.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(page), "\n## Exit codes\n")
 	require.True(t, found)

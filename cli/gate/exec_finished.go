@@ -86,7 +86,7 @@ func (r *execReport) fits(settled api.SettledApproval) error {
 	return nil
 }
 
-// errRedacted says that the log does not have what was asked and decided any more.
+// errRedacted says that the log does not have the question and the decision any more.
 var errRedacted = errors.New("the request or its decision was redacted, so this call cannot check whether the command has run; it is not run again. To ask again, use another --key")
 
 // decided returns all decisions of the run from its log, where only decisions are recorded
