@@ -115,9 +115,9 @@ func (f *face) answerLate(w http.ResponseWriter, r *http.Request, call *approval
 }
 
 // drain allows every approval that is open now in the session, or in the run that the caller named, once:
-// in one decision per run, beginning with the chosen one's. A run that is decided or has ended meanwhile is
-// skipped, unless the caller named its approval, and so is another run that this caller may not decide. What
-// is raised while it retries was not there when the person clicked.
+// in one decision per run, beginning with the chosen one's. A run that is decided or has ended meanwhile, or
+// that this caller may not decide, is skipped, unless the caller named its approval. What is raised while it
+// retries was not there when the person clicked.
 func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall, chosen *model.Request, actor runs.Actor) error {
 	open, err := f.openOfRun(r.Context(), call.sessionID, call.runID)
 	if err != nil {
@@ -134,22 +134,20 @@ func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall,
 		return f.answerStale(w, r, call)
 	}
 	reply := call.chosen()
-	var late error // of the chosen one's run
+	var late error // the refusal of the chosen one's run
 	for i, runID := range runIDs {
 		count, err := f.drainRun(r.Context(), call, ofRun[runID], chosen, actor)
 		switch {
-		case i == 0 && err != nil && kit.LateOf(err) == kit.NotLate:
-			return call.undecided(err)
-		case i == 0 && count == 0:
-			if late = err; call.approvalID != "" {
-				return f.answerUndrained(w, r, call, late)
-			}
 		case err != nil && kit.RefusalOf(err) == nil && reply.ResolvedCount == 0:
 			return call.undecided(err)
 		case err != nil && kit.RefusalOf(err) == nil:
 			// The rest stays open, and the click has been taken.
 			f.Report(r, err)
 			return f.Answer(w, r, http.StatusOK, reply)
+		case i == 0 && count == 0:
+			if late = err; call.approvalID != "" {
+				return f.answerUndrained(w, r, call, late)
+			}
 		}
 		reply.ResolvedCount += count
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func drained(count int) string {
@@ -217,6 +218,30 @@ func TestYoloAgainstAnotherDecision(t *testing.T) {
 			is(http.StatusOK, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"yolo_enabled\": false\n}")
 		require.Len(t, s.now(t, made).PendingApprovals, 1, "what was raised after the click is not decided by it")
 	})
+}
+
+// TestYoloWithoutTheOldest checks that an approval that the caller may not decide keeps none of the
+// others, unless it was named.
+func TestYoloWithoutTheOldest(t *testing.T) {
+	t.Parallel()
+	store := &troubled{Store: dialecttest.SQLite(t)}
+	s := serve(t, store)
+	session := runs.NewID("session")
+	oldest, other := s.calling(t, session, approvals("a1")), s.calling(t, session, approvals("a1"))
+	forbidden := func() error { return refusal.New(api.CodeRequesterExcluded, "somebody else must allow it") }
+	body := `"choice":"once","yolo":true`
+
+	store.then(forbidden)
+	require.Equal(t, http.StatusForbidden, s.respond(t, session, body+`,"approval_id":"`+oldest.handle(t, "a1")+`"`).Status)
+	require.Len(t, s.now(t, other).PendingApprovals, 1)
+
+	store.then(forbidden)
+	s.respond(t, session, body).is(http.StatusOK, drained(1))
+	require.Len(t, s.now(t, oldest).PendingApprovals, 1)
+	require.Empty(t, s.now(t, other).PendingApprovals)
+
+	store.then(forbidden)
+	require.Equal(t, http.StatusForbidden, s.respond(t, session, body).Status, "nothing else is open")
 }
 
 // testRunID holds docs/spec/hermes.md#run-id.
