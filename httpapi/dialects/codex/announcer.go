@@ -184,9 +184,8 @@ func findRequest(requests []model.Request, requestID string) handleAndKind {
 
 // isSystem reports whether a session is announced only to its exact subscribers.
 func (a *announcer) isSystem(sessionID string) (bool, error) {
-	now := kit.Now()
-	if flag, found := a.systems.Get(sessionID); found && now.Before(flag.until) {
-		return flag.system, nil
+	if system, known := a.knownSystem(sessionID); known {
+		return system, nil
 	}
 	ctx, cancel := a.readContext()
 	defer cancel()
@@ -194,8 +193,21 @@ func (a *announcer) isSystem(sessionID string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	a.systems.Add(sessionID, systemFlag{isSystem(session), now.Add(sessionAge)})
-	return isSystem(session), nil
+	return a.keepSystem(session), nil
+}
+
+// knownSystem reports whether a session is a system session if it was read within the last sessionAge.
+func (a *announcer) knownSystem(sessionID string) (system, known bool) {
+	flag, found := a.systems.Get(sessionID)
+	known = found && kit.Now().Before(flag.until)
+	return known && flag.system, known
+}
+
+// keepSystem caches whether a session is a system session, and returns it.
+func (a *announcer) keepSystem(session *model.Session) bool {
+	system := isSystem(session)
+	a.systems.Add(session.SessionID, systemFlag{system, kit.Now().Add(sessionAge)})
+	return system
 }
 
 // readContext limits a read whose result several sockets share.

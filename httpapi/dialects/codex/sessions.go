@@ -45,6 +45,7 @@ func summaryOf(session *model.Session) sessionSummary {
 const (
 	defaultSessions = 100
 	maxSessionsPage = 200
+	maxPassedOver   = 200
 )
 
 // fromStart is the cursor before the first session, for a first page that waiting sessions fill. It is
@@ -105,35 +106,37 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// waitingSessions returns at most limit visible sessions with open requests, newest request first.
+// waitingSessions returns at most limit visible sessions with open requests, newest request first. It reads
+// a bounded number of requests ([kit.Services.EachOpenAnywhere]), and passes over at most maxPassedOver
+// sessions that are not shown.
 func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
 	newest := map[string]int64{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		open, err := f.Store.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{
-			Kind: kind, Limit: 5 * limit, Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes},
+		err := f.EachOpenAnywhere(ctx, kind, func(request *model.Request) {
+			newest[request.SessionID] = max(newest[request.SessionID], request.CreatedAtMs)
 		})
 		if err != nil {
 			return nil, err
 		}
-		for i := range open {
-			request := &open[i].Request
-			newest[request.SessionID] = max(newest[request.SessionID], request.CreatedAtMs)
-		}
 	}
 	ids := slices.SortedFunc(maps.Keys(newest), func(a, b string) int { return cmp.Or(cmp.Compare(newest[b], newest[a]), cmp.Compare(a, b)) })
-	waiting := []sessionSummary{}
+	waiting, passedOver := []sessionSummary{}, 0
 	for _, id := range ids {
-		if len(waiting) == limit {
+		if len(waiting) == limit || passedOver == maxPassedOver {
 			break
 		}
-		session, err := f.Store.Reader(ctx).SessionHead(ctx, id)
-		if refusal.CodeOf(err) == api.CodeSessionNotFound {
+		if system, _ := f.announcer.knownSystem(id); system {
 			continue
 		}
-		if err != nil {
+		session, err := f.Store.Reader(ctx).SessionHead(ctx, id)
+		switch {
+		case refusal.CodeOf(err) == api.CodeSessionNotFound:
+			passedOver++
+		case err != nil:
 			return nil, err
-		}
-		if session.EndedAtMs == 0 && !isSystem(session) {
+		case f.announcer.keepSystem(session) || session.EndedAtMs != 0:
+			passedOver++
+		default:
 			waiting = append(waiting, summaryOf(session))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,6 +126,30 @@ func TestListOfSessionsBehindASystemSession(t *testing.T) {
 	service.waitingIn(t, "c", approvals(approval("a1", "")))
 	service.waitingIn(t, "b-system", approvals(approval("a1", "")))
 	require.Equal(t, []string{"c"}, sessionIDs(service.get(t, "/api/sessions?limit=1").Want(http.StatusOK)))
+}
+
+// The sessions that wait are sorted by their newest request, not by the requests that one read returns.
+func TestListOfSessionsByNewestRequest(t *testing.T) {
+	t.Parallel()
+	service := serve(t, dialecttest.SQLite(t))
+	for id, metadata := range map[string]string{"a-system": `{"system":true}`, "b": `{}`, "c": `{}`, "d": `{}`} {
+		service.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"metadata":%s}`, id, metadata)).Want(http.StatusCreated)
+	}
+	calling := func(session, approval string) int64 {
+		made := service.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"kind":"call","input":"go","suspend":{%s}}`, session, approvals(approval))).Want(http.StatusAccepted)
+		return int64(service.get(t, "/v1/runs/"+made.TextAt("run_id")).At("pending_approvals", 0, "created_at_ms").(float64))
+	}
+	large := approval("a1", fmt.Sprintf(`"input":{"command":%q}`, strings.Repeat("x", 900<<10)))
+	for range 5 { // more than one read returns
+		calling("a-system", large)
+	}
+	older := calling("c", approval("a1", ""))
+	require.Equal(t, []string{"c"}, sessionIDs(service.get(t, "/api/sessions?limit=1").Want(http.StatusOK)))
+	for newer := older; newer == older; { // until the clock has moved
+		newer = calling("d", approval("a1", ""))
+	}
+	require.Equal(t, []string{"d"}, sessionIDs(service.get(t, "/api/sessions?limit=1").Want(http.StatusOK)))
+	require.Equal(t, []string{"d", "c", "b"}, sessionIDs(service.get(t, "/api/sessions?limit=3").Want(http.StatusOK)))
 }
 
 // A short page of the store that fills the list is not the last.

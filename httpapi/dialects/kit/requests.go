@@ -3,6 +3,7 @@ package kit
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -17,8 +18,8 @@ const pageSize = 500
 // maxListed is the maximum number of requests in a list.
 const maxListed = 1_000
 
-// The functions below read the open requests of a session and of the sessions below it, within the
-// caller's scope. An invalid session id has none.
+// The functions below read open requests within the caller's scope, most of them those of a session and of
+// the sessions below it. An invalid session id has none.
 
 // OpenRequests returns the oldest open requests of a kind, oldest first: at most maxListed, and at most
 // api.MaxReplyBytes of them unless the first is larger. The others follow as these are settled.
@@ -58,9 +59,22 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
 		return nil
 	}
+	return s.eachOpen(ctx, reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID}, math.MaxInt, visit)
+}
+
+// maxPages is how many pages EachOpenAnywhere reads.
+const maxPages = 10
+
+// EachOpenAnywhere visits the open requests of a kind of all sessions, in the order of their session ids:
+// at most maxPages pages, each of pageSize requests or of api.MaxReplyBytes.
+func (s *Services) EachOpenAnywhere(ctx context.Context, kind model.RequestKind, visit func(*model.Request)) error {
+	return s.eachOpen(ctx, reads.RequestQuery{Kind: kind}, maxPages, visit)
+}
+
+func (s *Services) eachOpen(ctx context.Context, query reads.RequestQuery, pages int, visit func(*model.Request)) error {
 	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
-	query := reads.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Limit: pageSize, Budget: budget}
-	for {
+	query.Limit, query.Budget = pageSize, budget
+	for range pages {
 		page, err := s.Store.Reader(ctx).PendingRequests(ctx, query)
 		if err != nil {
 			return err
@@ -74,6 +88,7 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 		last := &page[len(page)-1].Request
 		query.After = &reads.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
 	}
+	return nil
 }
 
 // OldestRequest returns the oldest open request of a kind, or nil. A run limits it to that run.
