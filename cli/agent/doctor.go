@@ -32,16 +32,17 @@ type HookDoctor struct {
 func (c *HookDoctor) Help() string {
 	return `Run it in the environment in which the agent runs: it uses the same HOLDPOINT_TOKEN.
 
-"ok" holds. "open" is something that the agent, or somebody else with its rights, can still do; docs/agents.md says how to close it. "fails" means that the hook does not work.
+"ok" holds. "open" is something that the agent, or somebody else with its rights, can still do; docs/agents.md says how to close it. "note" was not checked. "fails" means that the hook does not work.
 
 Exit codes: 0 the hook works, 1 it does not.`
 }
 
 // The verdicts of a check.
 const (
-	holds = "ok"
-	open  = "open"
-	fails = "fails"
+	holds     = "ok"
+	open      = "open"
+	unchecked = "note"
+	fails     = "fails"
 )
 
 // finding is the result of one check.
@@ -157,8 +158,13 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 			*into = value
 			fixed = fixed || flag == "--server"
 		}
-		if flag == "--signed-by" {
+		switch name, onCall := strings.CutPrefix(value, "oncall:"); {
+		case flag == "--signed-by":
 			keys = append(keys, value)
+		case flag == "--escalation":
+			f.add(unchecked, "only the service's configuration says whether it has the escalation %q: if it has not, every call is denied", value)
+		case flag == "--notify" && onCall:
+			f.add(unchecked, "only the service's configuration says whether it has the on-call source %q: if it has not, every call is denied", name)
 		}
 	}
 	if !fixed {
