@@ -25,6 +25,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/mcptools"
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -106,19 +107,30 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // exactly keeps the digits of numbers in filled forms. It refuses a body with a member that is given
-// twice, of which another reader on the way may take the other one.
+// twice, of which another reader on the way may take the other one. A large body is read in a slot of
+// [cpulimit.Do].
 func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 		rest := r.Body
 		if err == nil && int64(len(start)) <= maxBodyBytes {
-			if mcptools.GivenTwice(start) {
+			twice := false
+			err := cpulimit.Do(r.Context(), len(start), func() error {
+				if twice = mcptools.GivenTwice(start); !twice {
+					start = mcptools.ExactBody(start)
+				}
+				return nil
+			})
+			if err != nil { // the caller has disconnected, or the service drains
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			if twice {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(http.StatusBadRequest)
 				_, _ = w.Write(mcptools.RefusedTwice(nil)) // the caller may have disconnected
 				return
 			}
-			start = mcptools.ExactBody(start)
 		}
 		r.ContentLength = -1
 		r.Body = struct {

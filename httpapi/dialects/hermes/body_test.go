@@ -9,7 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // A large body waits for its slot before it is parsed, a small one does not.
@@ -27,5 +30,19 @@ func TestALargeBodyIsParsedInASlot(t *testing.T) {
 		}
 		require.Equal(t, refuse(http.StatusBadRequest, textNoSession), post(1), name)
 		require.ErrorIs(t, post(cpulimit.Bytes), context.Canceled, name)
+	}
+}
+
+// A large answer waits for a slot before it is compared with the options or read as JSON.
+func TestALargeAnswerIsReadInASlot(t *testing.T) {
+	t.Parallel()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for name, question := range map[string]*openQuestion{
+		"structured": {structured: &api.UserQuestion{}, request: &model.Request{}, body: &api.UserQuestionRequest{}},
+		"typed":      {request: &model.Request{}, body: &api.UserQuestionRequest{}},
+	} {
+		// The face has no store, so an answer that is read is a panic.
+		require.ErrorIs(t, (&face{}).answerQuestion(gone, question, strings.Repeat("x", cpulimit.Bytes), runs.Actor{}), context.Canceled, name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -90,7 +91,11 @@ func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) 
 // [runs.AnswerQuestion].
 func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text string, actor runs.Actor) error {
 	if question.structured != nil {
-		answer, err := answerTo(question.structured, text)
+		var answer api.UserQuestionAnswer
+		err := cpulimit.Do(ctx, len(text), func() (err error) {
+			answer, err = answerTo(question.structured, text)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -98,7 +103,11 @@ func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text 
 	}
 	// A value that the schema refuses changes nothing, so every reading of the text is tried. The
 	// last error is returned.
-	readings, err := question.readings(text)
+	var readings []api.JSON
+	err := cpulimit.Do(ctx, len(text), func() (err error) {
+		readings, err = question.readings(text)
+		return err
+	})
 	for _, value := range readings {
 		err = f.settle(ctx, question, actor, runs.QuestionAnswer{Value: value})
 		if refusal.CodeOf(err) != api.CodeInvalidRequest {

@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -28,7 +29,8 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	if !truthy(body.Get("sessionId")) || response == nil {
 		return errRelayIncomplete
 	}
-	if err := checkApproved(response); err != nil {
+	given, err := readAnswer(r.Context(), response)
+	if err != nil {
 		return err
 	}
 	actor, err := f.Actor(r)
@@ -36,7 +38,7 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	sessionID, relayID := kit.Text(body.Get("sessionId")), wire.PathID(r, "relayId")
-	switch err := f.recordAnswer(r.Context(), sessionID, relayID, response, actor); {
+	switch err := f.recordAnswer(r.Context(), sessionID, relayID, given, actor); {
 	case errors.Is(err, errUnknownSession), errors.Is(err, errUnknownRelay):
 		return f.refuseAnswer(w, r, sessionID, relayID, err)
 	case err != nil:
@@ -47,27 +49,48 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	}{true})
 }
 
-// checkApproved refuses an allow that is unclear or has an edit.
-func checkApproved(response api.JSON) error {
-	approved := kit.Get(response, "approved")
-	if !truthy(approved) {
-		return nil
+// answer has the members of a response that are read.
+type answer struct {
+	// approved is given as it is: only true allows.
+	approved api.JSON
+	always   bool
+	reason   string
+}
+
+// readAnswer reads a response, a large one in a slot of [cpulimit.Do]. Errors: those of answerOf, and the
+// context's when it ends while the response waits for its slot.
+func readAnswer(ctx context.Context, response api.JSON) (given answer, err error) {
+	err = cpulimit.Do(ctx, len(response), func() error {
+		given, err = answerOf(response)
+		return err
+	})
+	return given, err
+}
+
+// answerOf reads a response. It refuses an allow that is unclear or has an edit.
+func answerOf(response api.JSON) (answer, error) {
+	given := answer{
+		approved: kit.Get(response, "approved"), always: document.Kind(kit.Get(response, "always")) == 't',
+		reason: recordable(kit.Text(kit.Get(response, "reason"))),
 	}
-	if document.Kind(approved) != 't' {
-		return errUnclearAnswer
+	if !truthy(given.approved) {
+		return given, nil
+	}
+	if document.Kind(given.approved) != 't' {
+		return given, errUnclearAnswer
 	}
 	var edits kit.Edits
 	if err := kit.Decode(response, &edits); err != nil {
-		return err
+		return given, err
 	}
 	if edit := edits.Given(); edit != "" {
-		return refuse("%s: %s", edit, kit.TextNoEdit)
+		return given, refuse("%s: %s", edit, kit.TextNoEdit)
 	}
-	return nil
+	return given, nil
 }
 
 // recordAnswer decides a relay of a chat. Errors: errUnknownSession, errUnknownRelay.
-func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, response api.JSON, actor runs.Actor) error {
+func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, given answer, actor runs.Actor) error {
 	chat, err := f.answerableChat(ctx, sessionID)
 	if err != nil {
 		return err
@@ -78,10 +101,10 @@ func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, resp
 	}
 	late := kit.NoRequest
 	if relay != nil && relay.SessionID != sessionID {
-		return f.answerOfChild(ctx, chat, relay, sessionID, response, actor)
+		return f.answerOfChild(ctx, chat, relay, sessionID, given, actor)
 	}
 	if relay != nil {
-		err = f.decideRelay(ctx, relay, response, actor)
+		err = f.decideRelay(ctx, relay, given, actor)
 		late = kit.LateOf(err)
 	}
 	switch late {
@@ -104,7 +127,7 @@ func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, resp
 
 // answerOfChild decides a relay of a session below a chat's, which may outlive the chat. Errors:
 // errUnknownSession, errUnknownRelay.
-func (f *face) answerOfChild(ctx context.Context, chat *chatState, relay *model.Request, sessionID string, response api.JSON, actor runs.Actor) error {
+func (f *face) answerOfChild(ctx context.Context, chat *chatState, relay *model.Request, sessionID string, given answer, actor runs.Actor) error {
 	over, err := f.runIsOver(ctx, sessionID, chat.RunID)
 	switch {
 	case err != nil:
@@ -112,7 +135,7 @@ func (f *face) answerOfChild(ctx context.Context, chat *chatState, relay *model.
 	case over:
 		return errUnknownSession
 	}
-	err = f.decideRelay(ctx, relay, response, actor)
+	err = f.decideRelay(ctx, relay, given, actor)
 	if kit.LateOf(err) != kit.NotLate {
 		return errUnknownRelay
 	}
@@ -120,22 +143,22 @@ func (f *face) answerOfChild(ctx context.Context, chat *chatState, relay *model.
 }
 
 // decideRelay sends the answer to the door. Anything but "approved": true denies.
-func (f *face) decideRelay(ctx context.Context, relay *model.Request, response api.JSON, actor runs.Actor) error {
-	approved := kit.Get(response, "approved")
-	if kind := document.Kind(approved); kind != 't' && kind != 'f' {
+func (f *face) decideRelay(ctx context.Context, relay *model.Request, given answer, actor runs.Actor) error {
+	kind := document.Kind(given.approved)
+	if kind != 't' && kind != 'f' {
 		f.Logger.LogAttrs(ctx, slog.LevelInfo, "relay", slog.String("odd_response", "approved is neither true nor false"),
 			slog.String("session_id", relay.SessionID), slog.String("run_id", relay.RunID), slog.String("request_id", relay.RequestID))
 	}
 	resolution := runs.ApprovalDecision{RequestID: relay.RequestID, Behavior: api.BehaviorDeny}
-	if document.Kind(approved) == 't' {
+	if kind == 't' {
 		resolution.Behavior = api.BehaviorAllow
 		// Only true itself creates a rule, because the person does not confirm what it allows.
-		if document.Kind(kit.Get(response, "always")) == 't' {
+		if given.always {
 			approval := relay.Approval()
 			resolution, _ = f.allowAlways(&approval, relay.SessionID, 0)
 		}
 	} else {
-		resolution.Reason = recordable(kit.Text(kit.Get(response, "reason")))
+		resolution.Reason = given.reason
 	}
 	_, err := f.Store.Do(ctx, &runs.ResolveApprovals{
 		RunID: relay.RunID, Resolutions: []runs.ApprovalDecision{resolution}, MaxRuleAgeMs: f.MaxRuleAgeMs, Actor: actor,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 )
@@ -26,4 +27,17 @@ func TestALargeBodyIsParsedInASlot(t *testing.T) {
 	}
 	require.NoError(t, post(1))
 	require.ErrorIs(t, post(cpulimit.Bytes), context.Canceled)
+}
+
+// A large response waits for a slot too.
+func TestALargeResponseIsReadInASlot(t *testing.T) {
+	t.Parallel()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	read := func(bytes int) error {
+		_, err := readAnswer(gone, api.JSON(`{"approved":true,"x":"`+strings.Repeat("x", bytes)+`"}`))
+		return err
+	}
+	require.NoError(t, read(1))
+	require.ErrorIs(t, read(cpulimit.Bytes), context.Canceled)
 }
