@@ -149,8 +149,17 @@ func waitsForApprovals(view map[string]any) bool {
 	return false
 }
 
-// shapeSessions translates the statuses in a list of sessions.
+// shapeSessions translates the statuses in a list of sessions, and the one that is asked for.
 func shapeSessions(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	for i, status := range query["status"] {
+		for ours, shown := range agentStatuses {
+			if status == shown {
+				query["status"][i] = ours
+				r.URL.RawQuery = query.Encode()
+			}
+		}
+	}
 	reply := askWaitingFirst(next, r, "session_id")
 	body := reply.body.Bytes()
 	if list, ok := decode(body); ok && reply.ok() {

@@ -22,18 +22,30 @@ func itemsOf(list any) []any {
 }
 
 // askWaitingFirst returns a list of sessions or runs with the waiting ones first. The clients read
-// an unpaged list once and ignore the rest, so every waiting item must be in it. Paged lists and
-// lists by status are unchanged.
+// an unpaged list once and ignore the rest, so every waiting item must be in it. A list by status has the
+// items that are shown with it. Paged lists are unchanged.
 func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 	reply := ask(next, r)
 	query := r.URL.Query()
 	list, decoded := decode(reply.body.Bytes())
 	items, whole := list.([]any)
-	paged := slices.ContainsFunc([]string{"limit", "page", "cursor", "status"}, query.Has)
+	paged := slices.ContainsFunc([]string{"limit", "page", "cursor"}, query.Has)
 	if !reply.ok() || !decoded || !whole || paged {
 		return reply
 	}
-	if len(reply.header["Link"]) > 0 {
+	// /v1 counts a run that waits for approvals and answers as waiting for answers, and show as waiting for approval.
+	switch status := query.Get("status"); {
+	case status == statusQuestion:
+		items = slices.DeleteFunc(items, forApprovals)
+	case status == statusApproval:
+		found, refused := withStatus(next, r, query, statusQuestion)
+		if refused != nil {
+			return refused
+		}
+		items = append(items, slices.DeleteFunc(found, func(one any) bool { return !forApprovals(one) })...)
+	case status != "":
+		return reply
+	case len(reply.header["Link"]) > 0:
 		for _, status := range []string{statusApproval, statusQuestion} {
 			found, refused := withStatus(next, r, query, status)
 			if refused != nil {
@@ -56,11 +68,17 @@ func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 	return reply
 }
 
+// forApprovals reports whether an item of a list has open approvals.
+func forApprovals(one any) bool {
+	item, _ := one.(map[string]any)
+	return waitsForApprovals(item)
+}
+
 // rank sorts waiting approvals before waiting questions, and both before other items.
 func rank(one any) int {
 	item, _ := one.(map[string]any)
 	switch {
-	case item["status"] == statusApproval || waitsForApprovals(item):
+	case item["status"] == statusApproval || forApprovals(one):
 		return 0
 	case item["status"] == statusQuestion:
 		return 1

@@ -63,6 +63,37 @@ func TestAnApprovalBesideAQuestion(t *testing.T) {
 	require.Equal(t, "waiting_for_user_question", c.Get(t, "/kheish/v1/runs/"+run).At("status"))
 }
 
+// A list by status has what is shown with that status, and takes the statuses that are shown.
+func TestListsByShownStatus(t *testing.T) {
+	t.Parallel()
+	c := serveCLI(t)
+	approvals := c.waiting("a", twoApprovals)
+	both := c.waiting("b", strings.TrimSuffix(twoApprovals, "}")+","+strings.TrimPrefix(oneQuestion, "{"))
+	question := c.waiting("q", oneQuestion)
+	c.Post(t, "/v1/sessions", `{"session_id":"over"}`).Want(http.StatusCreated)
+	c.Post(t, "/v1/sessions/over/end", "{}").Want(http.StatusOK)
+	listed := func(path, key, status string) (ids []string) {
+		list := c.Get(t, "/kheish/v1/"+path+"?status="+status).Want(http.StatusOK)
+		for i := range list.Count() {
+			ids = append(ids, list.TextAt(i, key))
+			require.Equal(t, status, list.At(i, "status"))
+		}
+		return ids
+	}
+	require.Equal(t, []string{approvals, both}, listed("runs", "run_id", "waiting_for_approval"))
+	require.Equal(t, []string{question}, listed("runs", "run_id", "waiting_for_user_question"))
+	require.Empty(t, listed("runs", "run_id", "completed"))
+	require.Equal(t, []string{"a", "b"}, listed("sessions", "session_id", "waiting_for_approval"))
+	require.Equal(t, []string{"q"}, listed("sessions", "session_id", "waiting_for_user_input"))
+	require.Equal(t, []string{"over"}, listed("sessions", "session_id", "completed"))
+
+	first := c.Get(t, "/kheish/v1/sessions?status=waiting_for_user_input&page=true&limit=1").Want(http.StatusOK)
+	cursor := first.TextAt("pagination", "next_cursor")
+	second := c.Get(t, "/kheish/v1/sessions?status=waiting_for_user_input&limit=1&cursor="+cursor).Want(http.StatusOK)
+	require.Equal(t, []string{"b", "q"}, []string{first.TextAt("items", 0, "session_id"), second.TextAt("items", 0, "session_id")})
+	c.Get(t, "/kheish/v1/sessions?status=asleep").Want(http.StatusBadRequest)
+}
+
 // The calls of hooks, ask, exec and MCP clients are runs of a kind that the clients do not know. One of
 // them made a whole list unreadable.
 func TestCallsAreShown(t *testing.T) {
