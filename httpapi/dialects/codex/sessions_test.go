@@ -1,15 +1,20 @@
 package codex_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // sessionIDs returns the ids of a list of sessions.
@@ -150,6 +155,32 @@ func TestListOfSessionsByNewestRequest(t *testing.T) {
 	}
 	require.Equal(t, []string{"d"}, sessionIDs(service.get(t, "/api/sessions?limit=1").Want(http.StatusOK)))
 	require.Equal(t, []string{"d", "c", "b"}, sessionIDs(service.get(t, "/api/sessions?limit=3").Want(http.StatusOK)))
+}
+
+// headsRead is a store that counts reads of one session.
+type headsRead struct {
+	runs.Store
+	heads atomic.Int64
+}
+
+func (s *headsRead) Within(reads.Scope) reads.Reader { return s }
+
+func (s *headsRead) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
+	s.heads.Add(1)
+	return s.Store.SessionHead(ctx, sessionID)
+}
+
+// The sessions that are passed over are bounded.
+func TestListOfSessionsBehindManySystemSessions(t *testing.T) {
+	t.Parallel()
+	store := &headsRead{Store: dialecttest.SQLite(t)}
+	service := serve(t, store)
+	for range 205 {
+		service.waitingIn(t, service.session(t, `{"system":true}`), approvals(approval("a1", "")))
+	}
+	before := store.heads.Load()
+	require.Empty(t, sessionIDs(service.get(t, "/api/sessions").Want(http.StatusOK)))
+	require.EqualValues(t, 200, store.heads.Load()-before)
 }
 
 // A short page of the store that fills the list is not the last.
