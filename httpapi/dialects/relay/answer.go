@@ -57,8 +57,8 @@ type answer struct {
 	reason   string
 }
 
-// readAnswer reads a response, a large one in a slot of [cpulimit.Do]. Errors: those of answerOf, and the
-// context's when it ends while the response waits for its slot.
+// readAnswer reads a response, a large one in a slot of [cpulimit.Do]. It returns errors of answerOf,
+// and the context's when it ends while the response waits for its slot.
 func readAnswer(ctx context.Context, response api.JSON) (given answer, err error) {
 	err = cpulimit.Do(ctx, len(response), func() error {
 		given, err = answerOf(response)
