@@ -9,6 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
+// changing are the options of [sqlBegin]: a statement after a lock sees the rows as they are then, whatever the
+// server's default isolation is.
+var changing = pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}
+
 // database implements read.Database on the connections of the reads.
 type database struct {
 	reads *pgxpool.Pool

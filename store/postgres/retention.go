@@ -83,7 +83,7 @@ var retention = retain.Statements{
 func (s *Store) alone(ctx context.Context, _ string, do func(context.Context, retain.Transaction) error) error {
 	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
 	defer cancel()
-	return readFailure(ctx, pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) error { return do(ctx, trimming{tx}) }))
+	return readFailure(ctx, pgx.BeginTxFunc(ctx, s.reads, changing, func(tx pgx.Tx) error { return do(ctx, trimming{tx}) }))
 }
 
 // TrimSession implements upkeep.Keeper. It skips a locked session.

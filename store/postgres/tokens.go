@@ -25,7 +25,7 @@ var tokenStatements = tokens.Statements{
 // WriteTokens implements [tokens.Writer]. It takes one round trip, unless a caller has to be checked.
 func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (changed int64, err error) {
 	if slices.ContainsFunc(writes, func(w tokens.Write) bool { return w.Entry != nil && w.Entry.Caller != nil }) {
-		err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
+		err = pgx.BeginTxFunc(ctx, s.reads, changing, func(tx pgx.Tx) (err error) {
 			changed, err = writeForCaller(ctx, tx, writes)
 			return err
 		})
