@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +23,8 @@ var tokenStatements = tokens.Statements{
 
 // WriteTokens implements [tokens.Writer]. It takes one round trip, unless a caller has to be checked.
 func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (changed int64, err error) {
-	if slices.ContainsFunc(writes, func(w tokens.Write) bool { return w.Entry != nil && w.Entry.Caller != nil }) {
+	writes = tokens.Guarded(writes)
+	if slices.ContainsFunc(writes, func(w tokens.Write) bool { return w.Needed }) {
 		err = pgx.BeginTxFunc(ctx, s.reads, changing, func(tx pgx.Tx) (err error) {
 			changed, err = writeForCaller(ctx, tx, writes)
 			return err
@@ -55,16 +55,13 @@ func writeForCaller(ctx context.Context, tx pgx.Tx, writes []tokens.Write) (chan
 		if w.Entry != nil {
 			sql, args = withEntry(w)
 		}
-		if hold, of := tokens.HoldCaller(w.Entry); hold != "" {
-			if held, err := tx.Exec(ctx, hold, of...); err != nil || held.RowsAffected() == 0 {
-				return 0, cmp.Or(err, auth.Invalid())
-			}
-		}
 		tag, err := tx.Exec(ctx, sql, args...)
 		if err != nil {
 			return 0, err
 		}
-		changed = tag.RowsAffected()
+		if changed = tag.RowsAffected(); w.Needed && changed == 0 {
+			return 0, auth.Invalid()
+		}
 	}
 	return changed, nil
 }

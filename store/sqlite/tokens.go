@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/holdpoint/holdpoint/auth"
@@ -18,14 +17,12 @@ var tokenStatements = tokens.Statements{
 // WriteTokens implements [tokens.Writer]. It waits for its turn at the write connection.
 func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (changed int64, err error) {
 	err = s.alone(ctx, "write tokens", func(ctx context.Context, tx retain.Transaction) (err error) {
-		for _, w := range writes {
-			if hold, args := tokens.HoldCaller(w.Entry); hold != "" {
-				if held, err := tx.Write(ctx, hold, args...); err != nil || held == 0 {
-					return cmp.Or(err, auth.Invalid())
-				}
-			}
+		for _, w := range tokens.Guarded(writes) {
 			if changed, err = tx.Write(ctx, w.SQL, w.Args...); err != nil {
 				return err
+			}
+			if w.Needed && changed == 0 {
+				return auth.Invalid()
 			}
 			if w.Entry == nil || changed == 0 {
 				continue

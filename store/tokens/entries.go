@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -28,6 +29,22 @@ func EntryArgs(e *journal.Entry) []any {
 
 // NewEntry returns the statement that adds a line, and its arguments.
 func NewEntry(e *journal.Entry) (sql string, args []any) { return AddEntry, EntryArgs(e) }
+
+// Guarded returns the writes and, before all but the locks, the statements that hold the callers of their
+// entries. Each transaction locks its caller's token before other rows, so that no two wait for each other.
+func Guarded(writes []Write) []Write {
+	var holds []Write
+	for i := range writes {
+		if hold, args := HoldCaller(writes[i].Entry); hold != "" {
+			holds = append(holds, Write{SQL: hold, Args: args, Needed: true})
+		}
+	}
+	changes := slices.IndexFunc(writes, func(w Write) bool { return !w.Lock })
+	if len(holds) == 0 || changes < 0 {
+		return writes
+	}
+	return slices.Insert(slices.Clone(writes), changes, holds...)
+}
 
 // HoldCaller returns the statement that keeps the credential of the line's caller from being revoked
 // before the transaction ends, and its arguments; "" for a line without one. If it changes no row, the
@@ -73,7 +90,7 @@ func (k *Keeper) EntriesAfter(ctx context.Context, entryID int64, limit int) ([]
 func (k *Keeper) SealEntries(ctx context.Context, entries []journal.Entry) error {
 	writes := make([]Write, 0, len(entries)+1)
 	if k.statements.LockSeal != "" {
-		writes = append(writes, Write{SQL: k.statements.LockSeal})
+		writes = append(writes, Write{SQL: k.statements.LockSeal, Lock: true})
 	}
 	for i := range entries {
 		e := &entries[i]

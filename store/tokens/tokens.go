@@ -24,8 +24,12 @@ type Write struct {
 	SQL  string
 	Args []any
 	// Entry, unless it is nil, is a line of the audit's own log that is written when the statement
-	// changes a row. Its Caller is checked before the statement; see [HoldCaller].
+	// changes a row. Its Caller is checked before all statements that change rows; see [Guarded].
 	Entry *journal.Entry
+	// Lock is set for a statement that only keeps other transactions out.
+	Lock bool
+	// Needed refuses the transaction with [auth.Invalid] if the statement changes no row.
+	Needed bool
 }
 
 // Writer runs statements in one transaction and returns the number of rows that the last one
@@ -229,7 +233,7 @@ func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool
 // a row.
 func (k *Keeper) alone(ctx context.Context, writes ...Write) (bool, error) {
 	if k.statements.LockRevoke != "" {
-		writes = slices.Insert(writes, 0, Write{SQL: k.statements.LockRevoke})
+		writes = slices.Insert(writes, 0, Write{SQL: k.statements.LockRevoke, Lock: true})
 	}
 	changed, err := k.write(ctx, writes...)
 	return changed > 0, err
