@@ -100,34 +100,42 @@ func changesNeedTheirToken(h *harness, here, other runs.Store) {
 	refused()
 }
 
-// oneOfTwoRevocationsWins lets two admins revoke each other at once: neither waits for the other's row.
-func oneOfTwoRevocationsWins(h *harness, stores ...runs.Store) {
-	for round := range 20 {
-		id := func(n int) string { return fmt.Sprint("admin", round, "-", n) }
-		for n := range stores {
-			_, err := h.journal().AddToken(h.ctx, &auth.Token{
-				TokenID: id(n), Name: id(n), Role: api.RoleAdmin, Principal: "user:" + id(n), SecretHash: auth.HashOf(id(n)), CreatedAtMs: 1, CreatedBy: "user:ada",
-			}, nil)
-			require.NoError(h, err)
-		}
-		failures := make([]error, len(stores))
-		var group sync.WaitGroup
-		for n, store := range stores {
-			group.Go(func() {
-				by := &auth.Identity{Principal: "user:" + id(n), TokenID: id(n), Credential: auth.HashOf(id(n))}
-				entry := auth.ChangeBy(by, h.clock.NowMs(), api.AuditEvent{Type: api.AuditTokenRevoked, TokenID: id(1 - n)})
-				_, failures[n] = store.(auth.Tokens).RevokeToken(h.ctx, id(1-n), false, h.clock.NowMs(), entry)
-			})
-		}
-		group.Wait()
-		won := 0
-		for _, err := range failures {
-			if err == nil {
-				won++
-				continue
+// oneOfTwoAdminsWins lets two admins revoke each other's token at once, and two admins rotate each other's:
+// neither waits for the other's row.
+func oneOfTwoAdminsWins(h *harness, stores ...runs.Store) {
+	nowMs := h.clock.NowMs()
+	for change, makes := range map[api.AuditEventType]func(store auth.Tokens, tokenID string, entry *journal.Entry) (bool, error){
+		api.AuditTokenRevoked: func(store auth.Tokens, tokenID string, entry *journal.Entry) (bool, error) {
+			return store.RevokeToken(h.ctx, tokenID, false, nowMs, entry)
+		},
+		api.AuditTokenRotated: func(store auth.Tokens, tokenID string, entry *journal.Entry) (bool, error) {
+			return store.RotateToken(h.ctx, tokenID, auth.HashOf(tokenID+"2"), "hint", nowMs, nowMs, entry)
+		},
+	} {
+		for round := range 20 {
+			id := func(n int) string { return fmt.Sprint(change, round, "-", n) }
+			for n := range stores {
+				_, err := h.journal().AddToken(h.ctx, &auth.Token{
+					TokenID: id(n), Name: id(n), Role: api.RoleAdmin, Principal: "user:" + id(n), SecretHash: auth.HashOf(id(n)), CreatedAtMs: 1, CreatedBy: "user:ada",
+				}, nil)
+				require.NoError(h, err)
 			}
-			require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(err), "%v", err)
+			made, failures := make([]bool, len(stores)), make([]error, len(stores))
+			var group sync.WaitGroup
+			for n, store := range stores {
+				group.Go(func() {
+					by := &auth.Identity{Principal: "user:" + id(n), TokenID: id(n), Credential: auth.HashOf(id(n))}
+					entry := auth.ChangeBy(by, nowMs, api.AuditEvent{Type: change, TokenID: id(1 - n)})
+					made[n], failures[n] = makes(store.(auth.Tokens), id(1-n), entry)
+				})
+			}
+			group.Wait()
+			require.ElementsMatch(h, []bool{true, false}, made, "%s: %v", change, failures)
+			for n, err := range failures {
+				if !made[n] {
+					require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(err), "%s: %v", change, err)
+				}
+			}
 		}
-		require.Equal(h, 1, won)
 	}
 }

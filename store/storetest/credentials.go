@@ -14,12 +14,12 @@ import (
 )
 
 var credentialTests = map[string]func(*harness){
-	"credentials/a decision needs its token as it is then":  tokenAsItIs,
-	"credentials/a revocation holds at once":                func(h *harness) { revocationHoldsAtOnce(h, h.store) },
-	"credentials/no sign-in outlives a rotation":            func(h *harness) { noSignInOutlivesARotation(h, h.store) },
-	"credentials/a change needs its token as it is then":    func(h *harness) { changesNeedTheirToken(h, h.store, h.store) },
-	"credentials/of two revocations of each other one wins": func(h *harness) { oneOfTwoRevocationsWins(h, h.store, h.store) },
-	"credentials/who may decide":                            whoMayDecide,
+	"credentials/a decision needs its token as it is then": tokenAsItIs,
+	"credentials/a revocation holds at once":               func(h *harness) { revocationHoldsAtOnce(h, h.store) },
+	"credentials/no sign-in outlives a rotation":           func(h *harness) { noSignInOutlivesARotation(h, h.store) },
+	"credentials/a change needs its token as it is then":   func(h *harness) { changesNeedTheirToken(h, h.store, h.store) },
+	"credentials/of two changes of each other one wins":    func(h *harness) { oneOfTwoAdminsWins(h, h.store, h.store) },
+	"credentials/who may decide":                           whoMayDecide,
 }
 
 var credentialReplicaTests = map[string]func(*harness){
@@ -34,7 +34,7 @@ var credentialReplicaTests = map[string]func(*harness){
 	},
 	"replicas/no sign-in outlives a rotation":              func(h *harness) { noSignInOutlivesARotation(h, h.store, h.open(), h.open()) },
 	"replicas/a change needs its token as another made it": func(h *harness) { changesNeedTheirToken(h, h.store, h.open()) },
-	"replicas/of two revocations of each other one wins":   func(h *harness) { oneOfTwoRevocationsWins(h, h.store, h.open()) },
+	"replicas/of two changes of each other one wins":       func(h *harness) { oneOfTwoAdminsWins(h, h.store, h.open()) },
 	"replicas/a revocation holds at once":                  func(h *harness) { revocationHoldsAtOnce(h, h.store, h.open(), h.open()) },
 }
 
