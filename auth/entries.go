@@ -20,7 +20,7 @@ func EntryBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Ent
 func ChangeBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Entry {
 	entry := EntryBy(identity, nowMs, event)
 	if identity != nil && identity.TokenID != "" {
-		entry.Caller = &journal.Caller{TokenID: identity.TokenID, SecretHash: identity.Credential}
+		entry.Caller = &journal.Caller{TokenID: identity.TokenID, SecretHash: identity.Credential, CookieHash: identity.CookieHash}
 	}
 	return entry
 }

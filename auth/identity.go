@@ -37,6 +37,8 @@ type Identity struct {
 	TokenID    string // "" when Via is ViaOpen
 	// Credential is the hash of the caller's secret; "" when Via is not ViaToken.
 	Credential string
+	// CookieHash is the hash of the browser's cookie; "" when Via is not ViaSession.
+	CookieHash string
 	// SessionPrefixes and AgentIDs limit which sessions and agents the identity reaches. Empty
 	// means no limit.
 	SessionPrefixes []string

@@ -141,7 +141,7 @@ func (t *Token) Identity() *Identity {
 		identity.Via, identity.ExpiresAtMs = t.asserted.via(), t.asserted.untilMs
 	}
 	if t.signIn != nil {
-		identity.Via = ViaSession
+		identity.Via, identity.CookieHash = ViaSession, t.signIn.CookieHash
 		if t.ExpiresAtMs == 0 || t.signIn.ExpiresAtMs < t.ExpiresAtMs {
 			identity.ExpiresAtMs = t.signIn.ExpiresAtMs
 		}

@@ -254,3 +254,39 @@ func TestACachedSecretChangesNothing(t *testing.T) {
 		})
 	}
 }
+
+// Neither does one whose cache still accepts a browser's cookie, after a rotation of its token or its sign-out.
+func TestACachedCookieChangesNothing(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			nowMs := func() int64 { return 1_750_000_000_000 }
+			replica := func() *auth.Keyring {
+				return auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
+			}
+			keyring, other := replica(), replica()
+			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} })
+			id, secret := token(t, other, api.CreateTokenBody{Name: "admin", Role: api.RoleAdmin})
+			for name, end := range map[string]func(cookie string) error{
+				"signed out": func(cookie string) error { return other.SignOut(t.Context(), cookie) },
+				"rotated": func(string) error {
+					made, err := other.Rotate(t.Context(), id, 60_000)
+					if err == nil {
+						secret = made.Secret
+					}
+					return err
+				},
+			} {
+				cookie, set := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()
+				create := func() *reply {
+					return a.post(t, "/v1/tokens", `{"name":"made","role":"admin"}`, overTLS(), cookie, sameOrigin())
+				}
+				create().want(http.StatusCreated)
+				require.NoError(t, end(set.Value), name)
+				a.get(t, "/v1/me", overTLS(), cookie).want(http.StatusOK)
+				create().refused(api.CodeInvalidToken)
+			}
+		})
+	}
+}

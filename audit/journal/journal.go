@@ -47,6 +47,8 @@ type Caller struct {
 	TokenID string
 	// SecretHash is the hash of the presented secret, "" for a sign-in or an assertion of the token.
 	SecretHash string
+	// CookieHash is the hash of a signed-in browser's cookie, "" for other callers.
+	CookieHash string
 }
 
 // New returns an unsealed entry. Long texts are truncated.

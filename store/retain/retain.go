@@ -7,6 +7,7 @@ package retain
 import (
 	"cmp"
 	"context"
+	"iter"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -46,9 +47,9 @@ type Statements struct {
 	TrimSession string
 	// AddEntry returns the statement that adds a line to the audit's own log, and its arguments.
 	AddEntry func(*journal.Entry) (sql string, args []any)
-	// HoldCaller returns the statement that changes no row unless the line's caller may still change
-	// something, and its arguments; "" for a line without a caller.
-	HoldCaller func(*journal.Entry) (sql string, args []any)
+	// HoldCaller returns the statements that each change no row unless the line's caller may still change
+	// something, with their arguments; none for a line without a caller.
+	HoldCaller func(*journal.Entry) iter.Seq2[string, []any]
 }
 
 // The statements of retention that are the same in both engines, whose tests check their plans: of session $1,
@@ -166,7 +167,7 @@ func trimLog(ctx context.Context, tx Transaction, s *Statements, sessionID strin
 
 // addEntry writes a line of the audit's own log.
 func (s *Statements) addEntry(ctx context.Context, tx Transaction, entry *journal.Entry) error {
-	if hold, args := s.HoldCaller(entry); hold != "" {
+	for hold, args := range s.HoldCaller(entry) {
 		if held, err := tx.Write(ctx, hold, args...); err != nil || held == 0 {
 			return cmp.Or(err, auth.Invalid())
 		}

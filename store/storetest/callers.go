@@ -61,7 +61,7 @@ func changesNeedTheirToken(h *harness, here, other runs.Store) {
 			TokenID: fmt.Sprint("made", number), Name: "made", Role: api.RoleAdmin, Principal: "user:made", SecretHash: auth.HashOf(fmt.Sprint("made", number)),
 			CreatedAtMs: h.clock.NowMs(), CreatedBy: by.Principal,
 		}, entry(api.AuditTokenCreated)))
-		failed(store.RotateToken(h.ctx, rotated, auth.HashOf(rotated+"2"), "hint", h.clock.NowMs(), h.clock.NowMs(), entry(api.AuditTokenRotated)))
+		failed(store.RotateToken(h.ctx, rotated, auth.HashOf("second of "+rotated), "hint", h.clock.NowMs(), h.clock.NowMs(), entry(api.AuditTokenRotated)))
 		failed(store.RevokeToken(h.ctx, revoked, true, h.clock.NowMs(), entry(api.AuditTokenRevoked)))
 		failed(webhook("made", entry(api.AuditWebhookCreated)))
 		failed(store.ChangeWebhook(h.ctx, changed, changed.UpdatedAtMs, entry(api.AuditWebhookChanged)))
@@ -95,6 +95,27 @@ func changesNeedTheirToken(h *harness, here, other runs.Store) {
 	by.Credential = auth.HashOf("second")
 	work()
 	by.Credential = "" // a signed-in browser
+	signIn := func(cookie string) {
+		h.Helper()
+		by.Via, by.CookieHash = auth.ViaSession, auth.HashOf(cookie)
+		in := auth.SignIn{CookieHash: by.CookieHash, TokenID: "t", CreatedAtMs: h.clock.NowMs(), ExpiresAtMs: h.clock.NowMs() + 100}
+		require.NoError(h, other.(auth.Tokens).AddSignIn(h.ctx, &in, "", nil))
+	}
+	signIn("first")
+	work()
+	require.NoError(h, other.(auth.Tokens).EndSignIn(h.ctx, by.CookieHash, nil))
+	refused()
+	signIn("second")
+	work()
+	h.clock.Advance(100)
+	refused()
+	signIn("third")
+	work()
+	_, err = other.(auth.Tokens).RotateToken(h.ctx, "t", auth.HashOf("third"), "hint", h.clock.NowMs()+100, h.clock.NowMs(), nil)
+	require.NoError(h, err)
+	refused()
+	signIn("fourth")
+	work()
 	_, err = other.(auth.Tokens).RevokeToken(h.ctx, "t", true, h.clock.NowMs(), nil)
 	require.NoError(h, err)
 	refused()

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -35,7 +36,7 @@ func NewEntry(e *journal.Entry) (sql string, args []any) { return AddEntry, Entr
 func Guarded(writes []Write) []Write {
 	var holds []Write
 	for i := range writes {
-		if hold, args := HoldCaller(writes[i].Entry); hold != "" {
+		for hold, args := range HoldCaller(writes[i].Entry) {
 			holds = append(holds, Write{SQL: hold, Args: args, Needed: true})
 		}
 	}
@@ -46,14 +47,20 @@ func Guarded(writes []Write) []Write {
 	return slices.Insert(slices.Clone(writes), changes, holds...)
 }
 
-// HoldCaller returns the statement that keeps the credential of the line's caller from being revoked
-// before the transaction ends, and its arguments; "" for a line without one. If it changes no row, the
-// credential does not work, and the transaction has to be refused with [auth.Invalid].
-func HoldCaller(e *journal.Entry) (sql string, args []any) {
-	if e == nil || e.Caller == nil {
-		return "", nil
+// HoldCaller returns the statements that keep the credential of the line's caller from being revoked
+// before the transaction ends, with their arguments; none for a line without one. If one changes no row, the
+// credential does not work, and the transaction has to be refused with [auth.Invalid]. The sign-in is a
+// statement of its own: one that waits for the token may not see that a rotation deleted the sign-in.
+func HoldCaller(e *journal.Entry) iter.Seq2[string, []any] {
+	return func(yield func(string, []any) bool) {
+		if e == nil || e.Caller == nil {
+			return
+		}
+		c := e.Caller
+		if yield(sqlHoldCaller, []any{c.TokenID, c.SecretHash, e.TimestampMs}) && c.CookieHash != "" {
+			yield(sqlHoldSignIn, []any{c.CookieHash, c.TokenID, e.TimestampMs})
+		}
 	}
-	return sqlHoldCaller, []any{e.Caller.TokenID, e.Caller.SecretHash, e.TimestampMs}
 }
 
 // EntryTargets returns where a line is scanned to.
