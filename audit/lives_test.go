@@ -153,6 +153,14 @@ func (k keptRows) SessionHead(_ context.Context, sessionID string) (*model.Sessi
 	return &model.Session{SessionID: sessionID, Life: k.lives[sessionID]}, nil
 }
 
+func (k keptRows) Sessions(ctx context.Context, q reads.SessionQuery) ([]model.SessionSummary, error) {
+	page, err := k.desk.Sessions(ctx, q)
+	for i := range page {
+		page[i].Session.Life = k.lives[page[i].Session.SessionID]
+	}
+	return page, err
+}
+
 // An export of one session has no line about deletions, but hashes are never lost.
 func TestAChainCannotBeTakenAwayFromOneSession(t *testing.T) {
 	t.Parallel()
@@ -185,4 +193,41 @@ func TestAChainCannotBeTakenAwayFromOneSession(t *testing.T) {
 	_, err = verify(exported(t, sources(nil), keys, scope), public)
 	require.ErrorAs(t, err, &broken)
 	require.Contains(t, broken.Detail, "its hashes were removed")
+}
+
+// Once an event of a session had a hash, each later one has one.
+func TestAChainCannotBeTakenAwayFromLaterEvents(t *testing.T) {
+	t.Parallel()
+	d, _, keys, public := newDesk(t)
+	whole := d.ledger["b"]
+	life := whole[0].Hash()
+	forge := func(from, to int) {
+		d.ledger["b"] = slices.Clone(whole)
+		for i := from - 1; i < to; i++ {
+			event := &d.ledger["b"][i]
+			event.Body, event.BodyDigest, event.Prev = api.JSON(`{"type":"progress","forged":true}`), "", ""
+		}
+	}
+	for name, c := range map[string]struct {
+		from, to int
+		life     string
+		sinceMs  int64
+		says     string
+	}{
+		"all but the first":             {2, 8, life, 0, "event 2 of session b has no hash"},
+		"without the life":              {2, 8, "", 0, "event 2 of session b has no hash"},
+		"the newest":                    {8, 8, "", 0, "event 8 of session b has no hash"},
+		"one":                           {4, 4, "", 0, "event 4 of session b has no hash"},
+		"later than the export's first": {5, 8, life, 1004, "event 5 of session b has no hash"},
+		"all, in a part":                {1, 8, life, 1004, "event 5 of session b has no hash"},
+	} {
+		forge(c.from, c.to)
+		for _, sessionID := range []string{"", "b"} {
+			sources := audit.Sources{Log: keptRows{d, map[string]string{"b": c.life}}, Entries: d, Checkpoints: d}
+			_, err := verify(exported(t, sources, keys, audit.Scope{SessionID: sessionID, SinceMs: c.sinceMs}), public)
+			var broken *audit.BrokenError
+			require.ErrorAs(t, err, &broken, "%s %s", name, sessionID)
+			require.Contains(t, broken.Detail, c.says, "%s %s", name, sessionID)
+		}
+	}
 }

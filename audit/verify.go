@@ -42,8 +42,8 @@ type Report struct {
 	Entries int64
 	// Redacted counts the events whose bodies were removed. Their digests remain.
 	Redacted int64
-	// Unchained counts the events from before the chain was introduced. The export's signature
-	// proves only that they were not changed after the export.
+	// Unchained counts the events without hashes at the beginning of sessions, from before the chain was
+	// introduced. The export's signature proves only that they were not changed after the export.
 	Unchained int64
 	// Checkpoints counts the checkpoints of the export, and Signed the events that one of them
 	// names. Absent counts named events of sessions that are not in the export, because they were
@@ -69,7 +69,7 @@ type verifier struct {
 	open     bool // within a chain
 	session  string
 	lastID   int64
-	lastHash string // "" after an event that is not in a chain
+	lastHash string // "" before the first event with a hash
 	life     string // of the chain
 	// deleted are the sessions whose deletion is in the audit log.
 	deleted map[sessionLife]bool
@@ -297,9 +297,8 @@ func (v *verifier) event(text []byte) error {
 		return v.broken("event 1 of %s is not the first one of the session that was exported: it was changed", chainCalled(v.session))
 	}
 	if e.Hash == "" && e.BodyDigest == "" && e.Prev == nil {
-		if v.lastHash != "" {
-			// An older version without chains wrote it during a rolling upgrade.
-			v.lastHash = ""
+		if v.lastHash != "" || v.life != "" {
+			return v.broken("event %d of %s has no hash, but an earlier one had: its hash was removed", id, chainCalled(v.session))
 		}
 		v.report.Unchained++
 		return nil
