@@ -93,6 +93,11 @@ var corruptions = []corruption{
 	{"an event is of another session's run", rewrite("work", "4", "run_id = 'ready'"), at(doctor.EventWithoutRun, "work", "ready", "", 4)},
 	{"an event's body is cut", rewrite("work", "4", `body = '{"type":'`), at(doctor.EventUnreadable, "work", "done", "", 4)},
 	{"an event's body is another one", rewrite("work", "4", `body = '{"type":"' || type || '","x":1}'`), at(doctor.EventChainBroken, "work", "done", "", 4)},
+	{
+		"an event has no hash any more",
+		append(rewrite("held", "4", "body_digest = '', prev = ''"), session("held", "last_event_hash = ''")...),
+		at(doctor.EventChainBroken, "held", "runs", "", 4),
+	},
 	{"a session has the life of another one", session("work", "life = 'x'"), at(doctor.SessionLifeWrong, "work", "", "", 0)},
 	{"a session's newest hash is another one", session("work", "last_event_hash = 'x'"), at(doctor.SessionLastHashWrong, "work", "", "", 0)},
 	{"an event's body is of another type", rewrite("work", "4", `body = '{"type":"other"}'`), at(doctor.EventUnreadable, "work", "done", "", 4)},

@@ -104,10 +104,10 @@ var eventInvariants = table[*logEntry]{
 }
 
 // breaksChain says how an event does not match its digest or its predecessor; "" if it does.
-// Events without a digest were written by versions without a chain.
+// Events without a digest were written by versions without a chain, and precede it.
 func (l *logEntry) breaksChain() string {
 	if l.BodyDigest == "" {
-		return ""
+		return when(l.beforeKnown && l.before != "", "it has no hash, but event %d has one", l.previous)
 	}
 	if digest, err := l.DigestOfBody(); (err != nil || digest != l.BodyDigest) && !l.Redacted() {
 		return "the body is not that of body_digest"
