@@ -101,11 +101,14 @@ func TestARestThatCannotBeReadIsReadAgain(t *testing.T) {
 	_, _ = s.Update(s.readRest()())
 	require.Contains(t, s.note, "not for you")
 	require.Nil(t, s.readRest(), "not at once")
+	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r2", Event: api.JSON(
+		`{"type":"waiting_for_approval","requests":[{"id":"a1","handle":"h-a1","tool_call_id":"c","tool_name":"bash","input":{}}]}`)}})
 	s.take(settled("b1"))
 	require.NotContains(t, s.text(), "Nothing waits for you.")
 	*fail, at = false, at.Add(restEvery)
 	_, _ = s.Update(s.readRest()())
 	require.Equal(t, []string{"h-a1", "h-b1"}, handles(s))
+	require.Nil(t, s.readRest())
 }
 
 // Of a very long list, the rest follows when half of what is shown is decided.

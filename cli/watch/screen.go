@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -140,7 +141,7 @@ func (s *screen) take(event *client.StreamEvent) {
 	switch {
 	case event.Inbox != nil:
 		s.items, s.live = itemsOf(event.Inbox), true
-		s.rest = rest{cut: event.Inbox.More, below: len(s.items), snapshots: s.rest.snapshots + 1}
+		s.rest = rest{cut: event.Inbox.More, below: math.MaxInt, snapshots: s.rest.snapshots + 1}
 	case event.Event != nil:
 		s.items, settled = apply(s.items, event.Event)
 		if s.rest.reading {

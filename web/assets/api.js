@@ -51,7 +51,7 @@ async function readAccount() {
 export async function followAccount() {
   for (let failures = 0; !account.me && !account.signedOut;) {
     await readAccount();
-    if (!account.me && !account.signedOut) await pause(retryIn(++failures));
+    if (!account.me && !account.signedOut) await pause(Math.min(retryIn(++failures), 4000)); // drafts wait for it
   }
 }
 

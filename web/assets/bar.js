@@ -3,7 +3,7 @@
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, readOn } from "./approval.js";
-import { settings } from "./api.js";
+import { account, settings } from "./api.js";
 import { Copy, useFocus } from "./components.js";
 import { canSend, sendEdit } from "./edit.js";
 import { decided, opens, steady } from "./guard.js";
@@ -37,9 +37,10 @@ function AllowButton({ one, label = "Allow", off = false, onAllow, keyCap }) {
 }
 
 const reasonsKept = 4;
-const lastReasons = () => { try { return JSON.parse(settings.get("reasons", "[]")); } catch { return []; } };
+const reasonsOf = () => `reasons of ${account.me?.on_behalf_of ?? account.me?.principal}`; // another person in this browser has others
+const lastReasons = () => { try { return JSON.parse(settings.get(reasonsOf(), "[]")); } catch { return []; } };
 function keepReason(reason) {
-  if (reason) settings.set("reasons", JSON.stringify([reason, ...lastReasons().filter(one => one !== reason)].slice(0, reasonsKept)));
+  if (reason) settings.set(reasonsOf(), JSON.stringify([reason, ...lastReasons().filter(one => one !== reason)].slice(0, reasonsKept)));
 }
 const usual = ["Not needed", "Too risky", "Wrong target", "Ask me first"];
 

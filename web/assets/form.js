@@ -251,12 +251,16 @@ function valueOf(field, raw, wrong = [], at = "") {
       return raw.trim();
     }
   }
-  // An object that may be absent or null is that until something in it is filled in.
-  const may = !field.required || field.nullable, preset = field.preset && !isNull(field.preset);
+  // An object that may be absent or null is that until something in it is filled in. A required one that shows a whole
+  // value from the beginning, such as a box that is not checked, is what it shows.
+  const may = !field.required || field.nullable && !isWhole(field), preset = field.preset && !isNull(field.preset);
   if (may && !preset && JSON.stringify(raw ?? {}) === JSON.stringify(field.start)) return empty;
   const members = field.fields.map(one => [one.name, valueOf(one, raw?.[one.name], wrong, pointer(at, one.name))]).filter(([, text]) => text !== undefined);
   return members.length === 0 && may ? empty : `{${members.map(([name, text]) => JSON.stringify(name) + ":" + text).join(",")}}`;
 }
+
+const isBlank = start => start === undefined || start === "" || Array.isArray(start) && start.length === 0 || typeof start === "object" && Object.values(start).every(isBlank);
+const isWhole = ({ start, fields }) => !isBlank(start) && fields.every(one => !one.required || one.nullable || !isBlank(start[one.name]));
 
 function numberOf(typed, wrong, at) {
   const text = typedNumber(typed);

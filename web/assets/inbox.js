@@ -55,21 +55,26 @@ export function claim(handle) {
 
 export const drafts = {
   get: key => account.me ? sessionStorage.getItem("draft:" + key) : null, // until then they may be another person's
-  set: (key, value) => sessionStorage.setItem("draft:" + key, value),
+  set: (key, value) => { if (account.me) sessionStorage.setItem("draft:" + key, value); },
   drop(handle) {
     for (const key of Object.keys(sessionStorage)) if (key.startsWith(`draft:${handle}:`)) sessionStorage.removeItem(key);
   },
 };
 
-// Another person in this tab begins with nothing of the one before, neither decisions nor typed texts.
+// Another person in this tab begins with nothing of the one before, neither decisions nor typed texts. What was typed
+// before the page knew who they are is theirs.
+let here;
 onAccount(() => {
   const who = account.me && (account.me.on_behalf_of ?? account.me.principal), before = sessionStorage.getItem("who");
-  if (!who || who === before) return;
+  if (!who) return;
+  const was = here;
+  here = who;
+  if (who === before) return;
   sessionStorage.setItem("who", who);
   if (before === null) return;
   mine.clear();
   for (const key of Object.keys(sessionStorage)) if (key === "mine" || key.startsWith("draft:")) sessionStorage.removeItem(key);
-  for (const one of inbox.prompts.values()) delete one.drafts;
+  if (was) for (const one of inbox.prompts.values()) delete one.drafts;
   changed();
 });
 

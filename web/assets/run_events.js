@@ -2,7 +2,8 @@
 
 import { failureWords, isPassing, retryIn } from "./api.js";
 
-const everyMs = 5000;
+const everyMs = 5000, busyMs = 1000; // without and with new events: a worker may log one after the other
+const pageLength = 1000;
 const mostShown = 2000; // the oldest leave the page when others come
 
 // followEvents reads the events of a run page by page, from its first one, and then those that come. read takes the number
@@ -16,7 +17,7 @@ export function followEvents(read, show) {
       failures = 0;
       events = all.slice(-mostShown);
       cut ||= events.length < all.length;
-      if (page.length > 0) [after, pauseMs] = [Number(page.at(-1).id), 0]; // there may be another page
+      if (page.length > 0) [after, pauseMs] = [Number(page.at(-1).id), page.length < pageLength ? busyMs : 0];
     } catch (error) {
       problem = failureWords(error);
       if (isPassing(error)) pauseMs = Math.max(everyMs, retryIn(++failures));

@@ -93,6 +93,8 @@ test("an answer is what was filled in, and what is empty is absent", () => {
     [groupOrNull, undefined, required, '{"x":null}'], [groupOrNull, { city: "Rome", zip: "0" }, required, '{"x":{"city":"Rome","zip":"0"}}'], [groupOrNull, { city: "", zip: "1" }, required, '{"x":{"zip":"1"}}', "/x/city: is required"],
     [groupOrNull, undefined, {}, "{}"], [{ ...groupOrNull, default: null }, undefined, {}, "{}"], [{ ...groupOrNull, default: null }, undefined, required, '{"x":null}'],
     [{ ...groupOrNull, default: { city: "Oslo" } }, undefined, required, '{"x":{"city":"Oslo","zip":"0"}}'], [{ ...groupOrNull, default: { city: "Oslo" } }, undefined, {}, '{"x":{"city":"Oslo","zip":"0"}}'],
+    [{ type: ["object", "null"], required: ["b"], properties: { b: { type: "boolean" } } }, undefined, required, '{"x":{"b":false}}'],
+    [{ type: ["object", "null"], properties: { a: { type: "string", default: "shown" } } }, undefined, required, '{"x":{"a":"shown"}}'],
     [tidy, undefined, required, '{"x":null}'], [tidy, { a: "b" }, required, '{"x":{"a":"b"}}'],
     [{ type: "object" }, "{", {}, '{"x":{}', "/x: Invalid JSON: a member's name is missing at line 1, column 2"],
     [{ type: "string", format: "date" }, "2026-02-30", {}, '{"x":"2026-02-30"}', "/x: must be a date, such as 2026-12-24"],

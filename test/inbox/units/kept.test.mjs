@@ -53,3 +53,11 @@ test("who it is is asked for until the service says it", async () => {
   await is({ principal: "user:ada" });
   assert.deepEqual([pauses, drafts.get("h:answer")], [[1000, 2000, 4000], "mine"]);
 });
+
+test("what somebody types before the page knows who they are is theirs, and replaces no other draft", async () => {
+  keeps["draft:g:answer"] = "before";
+  account.me = null;
+  drafts.set("g:answer", "typed");
+  await is({ principal: "user:ada" });
+  assert.equal(drafts.get("g:answer"), "before");
+});
