@@ -145,6 +145,7 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--external-url", "holdpoint.example:4000"},
 		{"--external-url", "ftp://holdpoint.example"},
 		{"--external-url", "https://"},
+		{"--external-url", "https://:4000"},
 		{"--external-url", "https://holdpoint.example/?x"},
 		{"--allowed-origin", "https://inbox.example/path"},
 	} {

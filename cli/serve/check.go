@@ -79,7 +79,7 @@ func checkExternalURL(text string) error {
 		return nil
 	}
 	at, err := url.Parse(text)
-	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" || at.User != nil || strings.ContainsAny(text, "?#") {
+	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Hostname() == "" || at.User != nil || strings.ContainsAny(text, "?#") {
 		return console.Usage("--external-url must be a URL such as https://holdpoint.example, without user, query and fragment")
 	}
 	return nil

@@ -54,7 +54,7 @@ const (
 )
 
 // EffectTally counts the pending or failed effects of a kind. OldestMs is when the oldest was
-// written.
+// written; a message to a person counts from when it is due until its first attempt.
 type EffectTally struct {
 	Kind  api.EffectKind
 	State api.EffectState

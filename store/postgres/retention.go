@@ -109,8 +109,13 @@ func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int)
 func (s *Store) sweep(ctx context.Context, sql string, beforeMs int64, limit int) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
 	defer cancel()
-	tag, err := s.reads.Exec(ctx, sql, beforeMs, max(limit, 0))
-	return int(tag.RowsAffected()), readFailure(ctx, err)
+	var swept int64
+	err := pgx.BeginTxFunc(ctx, s.reads, changing, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sql, beforeMs, max(limit, 0))
+		swept = tag.RowsAffected()
+		return err
+	})
+	return int(swept), readFailure(ctx, err)
 }
 
 // trimming implements retain.Transaction.

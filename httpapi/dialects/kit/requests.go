@@ -63,7 +63,7 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 }
 
 // maxPages is how many pages EachOpenAnywhere reads.
-const maxPages = 10
+const maxPages = 4
 
 // EachOpenAnywhere visits the open requests of a kind of all sessions, in the order of their session ids:
 // at most maxPages pages, each of pageSize requests or of api.MaxReplyBytes.
