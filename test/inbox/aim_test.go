@@ -352,6 +352,8 @@ func (s *person) tap() error {
 			return err
 		})
 	}
+	// A busy browser makes the click of a tap later. What comes after it in its queue waits for it.
+	s.mouse(input.DispatchMouseEventParams{Type: "mouseMoved"})
 	return s.settled("")
 }
 

@@ -101,16 +101,11 @@ func (f *flows) push(t *testing.T) {
 	require.Eventually(t, func() bool { return len(phone.Messages()) == 1 }, patience, 10*time.Millisecond)
 	message := phone.Messages()[0]
 	p.deliver(message.Text)
-	p.deliver(message.Text)
 	handle := run.PendingApprovals[0].Handle
 	want := shown{Title: "Approval needed: deploy", Body: "Agent coder wants to use deploy.", Tag: message.Tag}
 	want.Data.ID, want.Data.Path = message.Data.ID, "/?prompt="+handle
-	p.until("one notification", func() bool {
-		list := p.notifications()
-		return len(list) == 1 && list[0] == want
-	})
-	p.deliver("no message of the service")
-	p.until("something is shown of every message", func() bool { return len(p.notifications()) == 2 })
+	p.delivers("one notification", message.Text, func(list []shown) bool { return len(list) == 1 && list[0] == want })
+	p.delivers("something is shown of every message", "no message of the service", func(list []shown) bool { return len(list) >= 2 })
 
 	p.load(want.Data.Path)
 	item := p.linked(handle)
@@ -121,9 +116,8 @@ func (f *flows) push(t *testing.T) {
 	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
 
 	require.Eventually(t, func() bool { return len(phone.Messages()) == 2 }, patience, 10*time.Millisecond)
-	p.deliver(phone.Messages()[1].Text)
-	p.until("the notification does not ask any more", func() bool {
-		return !slices.ContainsFunc(p.notifications(), func(one shown) bool { return one.Title == want.Title })
+	p.delivers("the notification does not ask any more", phone.Messages()[1].Text, func(list []shown) bool {
+		return !slices.ContainsFunc(list, func(one shown) bool { return one.Title == want.Title })
 	})
 	p.present(caller, func() int { return len(phone.Messages()) })
 	p.arrives(caller)
@@ -285,6 +279,25 @@ func (p *pushing) deliver(text string) {
 	p.worker <- id
 	_, err := chromedp.Call(p.tab, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: p.base, RegistrationID: id, Data: text})
 	require.NoError(p.t, err)
+}
+
+// delivers hands a message to the worker until the notifications fit. A browser that is asked for them forgets one that it is
+// about to show, so it is asked rarely, and the message comes again.
+func (p *pushing) delivers(what, text string, fit func([]shown) bool) {
+	p.t.Helper()
+	const rarely = 20
+	p.deliver(text)
+	polls := 0
+	p.until(what, func() bool {
+		if polls++; polls%rarely != 0 {
+			return false
+		}
+		if fit(p.notifications()) {
+			return true
+		}
+		p.deliver(text)
+		return false
+	})
 }
 
 func (p *pushing) notifications() (list []shown) {
