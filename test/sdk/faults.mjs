@@ -407,7 +407,7 @@ const cases = {
 
   async "the stream of the inbox says once that its connection is lost"() {
     const snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n';
-    const service = new Service({ stream: [[503, {}], snapshot, [503, {}], [503, {}], snapshot] });
+    const service = new Service({ stream: [snapshot, [503, {}], [503, {}], snapshot] });
     const items = service.client.streamInbox();
     const said = [];
     while (said.length < 3) said.push((await items.next()).value);
