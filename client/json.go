@@ -9,9 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// EncodeJSON returns a Go value as JSON text. It returns an [api.JSON] unchanged, and
-// a time.Duration is its nanoseconds. The error
-// names the part of the value that has no JSON form.
+// EncodeJSON returns a Go value as JSON text: an [api.JSON] unchanged, a time.Duration as its
+// nanoseconds. The error names the part of the value that has no JSON form.
 func EncodeJSON(value any) (api.JSON, error) {
 	if text, ok := value.(api.JSON); ok && text != nil {
 		return text, nil

@@ -1,16 +1,18 @@
 package watch
 
 import (
+	"iter"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// The list holds at most about so many requests and bytes of inputs. The others follow when half of
-// these are decided.
+// At most so many approvals, and as many questions, are read, and so many bytes of each. The others follow when half of
+// the list is decided.
 const (
 	mostRequests = 5_000
 	mostBytes    = 64 << 20
@@ -50,30 +52,33 @@ func (s *screen) readRest() tea.Cmd {
 	s.rest.reading, s.rest.since = true, nil
 	ctx, opened, read := s.ctx, s.client, restRead{snapshot: s.rest.snapshots}
 	return func() tea.Msg {
-		size := 0
-		for view, err := range opened.AllApprovals(ctx, client.PendingListParams{}) {
-			if read.err = err; err != nil {
-				return read
-			}
-			if size += len(view.Request.Input); len(read.inbox.PendingApprovals) == mostRequests || size > mostBytes {
-				read.cut = true
-				break
-			}
-			read.inbox.PendingApprovals = append(read.inbox.PendingApprovals, view)
+		if read.inbox.PendingApprovals, read.cut, read.err = collect(opened.AllApprovals(ctx, client.PendingListParams{})); read.err != nil {
+			return read
 		}
-		size = 0
-		for view, err := range opened.AllQuestions(ctx, client.PendingListParams{}) {
-			if read.err = err; err != nil {
-				return read
-			}
-			if size += len(view.Request.Payload) + len(view.Request.ResponseSchema); len(read.inbox.PendingQuestions) == mostRequests || size > mostBytes {
-				read.cut = true
-				break
-			}
-			read.inbox.PendingQuestions = append(read.inbox.PendingQuestions, view)
-		}
+		var cut bool
+		read.inbox.PendingQuestions, cut, read.err = collect(opened.AllQuestions(ctx, client.PendingListParams{}))
+		read.cut = read.cut || cut
 		return read
 	}
+}
+
+// collect reads a list up to the bounds. cut says that it has more.
+func collect[T any](list iter.Seq2[T, error]) (found []T, cut bool, err error) {
+	size := 0
+	for one, err := range list {
+		if err != nil {
+			return nil, false, err
+		}
+		text, err := json.Marshal(one)
+		if err != nil {
+			return nil, false, err
+		}
+		if size += len(text); len(found) == mostRequests || size > mostBytes {
+			return found, true, nil
+		}
+		found = append(found, one)
+	}
+	return found, false, nil
 }
 
 // takeRest adds what the lists have returned. What stands in the list does not move.
