@@ -34,9 +34,9 @@ var ErrNeedsPostgres = errors.New("holdpoint: this needs a Postgres database")
 // [client.ErrSessionEnded], appear after the commit: see [Service.RefusedRuns].
 //
 // Runs of one session that one transaction creates are queued in the order of the calls, unless one
-// of them has to be tried again, or several replicas create them. The transaction's search_path must lead to the service's tables,
-// and its role must be allowed to INSERT into run_intake. Errors: [client.ErrInvalid], which leaves
-// the transaction usable; [ErrNeedsPostgres]; the error of the INSERT.
+// of them has to be tried again, or several replicas create them. The transaction's search_path must
+// lead to the service's tables, and its role must be allowed to INSERT into run_intake. Errors:
+// [client.ErrInvalid], which leaves the transaction usable; [ErrNeedsPostgres]; the error of the INSERT.
 func (s *Service) CreateRunTx(ctx context.Context, tx pgx.Tx, params client.CreateRunParams) (runID string, err error) {
 	intake := s.store.Intake()
 	if intake == nil {

@@ -11,7 +11,7 @@ const AddEntry = sqlAddEntry
 // current time, and only changes an active token. sqlTouchToken takes $1 token_id and $2 last_used_at_ms.
 // sqlRevokeToken takes $1 token_id, $2 the current time and $3 whether to keep the last active admin. sqlLockToken locks
 // $1 token_id, so that a sign-in sees a concurrent rotation, or the rotation deletes the sign-in. sqlHoldCaller locks
-// $1 token_id if it works at the time $3 with the secret with the hash $2, ” for any secret.
+// $1 token_id if it works at the time $3 with the secret with the hash $2, any secret if that is empty.
 const (
 	sqlAddToken = `
 INSERT INTO tokens (token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
