@@ -38,7 +38,7 @@ UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms 
 )
 
 // The statements of sign-ins. sqlAddSignIn takes $1 cookie_hash, $2 token_id, $3 created_at_ms, $4 expires_at_ms and $5
-// the hash of the presented secret, ” without one. It adds nothing if the token is revoked or the secret no longer works.
+// the hash of the presented secret, empty without one. It adds nothing if the token is revoked or the secret no longer works.
 // sqlRenewSignIn takes $1 cookie_hash and $2 expires_at_ms, sqlEndSignIn $1 cookie_hash, sqlDropExpiredSignIns $1 the
 // current time, sqlDropOldestSignIns $1 token_id and $2 the number to keep. sqlHoldSignIn locks $1 cookie_hash of the
 // token $2, which is locked already, if the sign-in has not expired at the time $3.
