@@ -46,6 +46,16 @@ func (m *Message) View() api.MessageView {
 
 // View returns the run's /v1 view (docs/spec/v1.md#run-view).
 func (r *RunRecord) View() api.RunView {
+	view := r.ViewWithoutResume()
+	if r.Run.Status == api.StatusRunning {
+		view.Resume = r.Resume()
+	}
+	return view
+}
+
+// ViewWithoutResume is View for a caller that has the decisions. There may be thousands, and each is decoded
+// for a view.
+func (r *RunRecord) ViewWithoutResume() api.RunView {
 	run := &r.Run
 	view := api.RunView{
 		RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Principal: run.Principal, ParentRunID: run.ParentRunID,
@@ -81,9 +91,6 @@ func (r *RunRecord) View() api.RunView {
 			view.PendingQuestionIDs = append(view.PendingQuestionIDs, request.RequestID)
 			view.PendingQuestions = append(view.PendingQuestions, request.Question())
 		}
-	}
-	if run.Status == api.StatusRunning {
-		view.Resume = r.Resume()
 	}
 	return view
 }

@@ -149,11 +149,13 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wire.MarkReplayed(w, reply.Existing)
-	answer := api.SuspendReply{Run: record.View()}
+	var answer api.SuspendReply
 	if body.Hold {
 		// An attached worker has its earlier decisions. With them, each reply would be longer than the last.
-		answer.Run.Resume = nil
+		answer.Run = record.ViewWithoutResume()
 		record = withOnly(record, command.SuspensionID)
+	} else {
+		answer.Run = record.View()
 	}
 	// When rules settled every request of the call, the worker keeps its lease. A run that a
 	// person's decision resumed is claimable by any worker.
