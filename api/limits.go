@@ -55,7 +55,12 @@ const (
 	MaxOpenRequests = 1_000
 	// MaxOpenRequestBytes is the maximum total size of a run's open requests. Exceeding it is
 	// CodeSuspensionTooLarge.
-	MaxOpenRequestBytes    = 8 << 20
+	MaxOpenRequestBytes = 8 << 20
+	// MaxResumeRequests and MaxResumeBytes limit the requests of one run that are open or in its next
+	// Resume: an attached run's decisions since the last checkpoint that includes them. Exceeding them is
+	// CodeSuspensionTooLarge.
+	MaxResumeRequests      = 10_000
+	MaxResumeBytes         = 16 << 20
 	MaxQuestionsPerRequest = 16
 	MaxOptionsPerQuestion  = 64
 	MaxPatternKeys         = 64

@@ -175,7 +175,11 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	if len(open) >= api.MaxOpenRequests {
 		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/request", Detail: "the run would have too many open requests"})
 	}
-	if err := cmp.Or(checkOpenBytes(run, open, &c.Request), w.checkMailbox(len(`{}`))); err != nil {
+	after := run.ResumeAfter
+	if c.startsResume(run) {
+		after = resumeAfter(run, nil)
+	}
+	if err := cmp.Or(checkOpenBytes(run, open, &c.Request), w.checkResume(run, after, 1), w.checkMailbox(len(`{}`))); err != nil {
 		return Reply{}, err
 	}
 	on, effect := c.ask(w, run)
@@ -200,6 +204,11 @@ func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRe
 	}
 }
 
+// startsResume reports whether the clarification includes earlier resolutions, as a suspension may.
+func (c *AskClarification) startsResume(run *model.Run) bool {
+	return c.Park && (c.Checkpoint != nil || !run.Attached)
+}
+
 // askedBefore returns the run's request with that id, or else another run's clarification with
 // that id: the messages with the two answers would have the same id.
 func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Request {
@@ -220,7 +229,7 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 		if c.Checkpoint != nil {
 			w.storeCheckpoint(run, c.Checkpoint)
 		}
-		if c.Checkpoint != nil || !run.Attached {
+		if c.startsResume(run) {
 			w.ackResolutions(run, nil)
 		}
 		run.SuspensionID = c.suspensionID

@@ -55,12 +55,18 @@ func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
 // which the worker got with its claim. For an attached worker it then includes none, because the
 // service cannot know which resolutions it has read (docs/spec/v1.md#checkpoint).
 func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
+	run.ResumeAfter = resumeAfter(run, settledAfter)
+}
+
+// resumeAfter returns where the next Resume starts after a checkpoint; see ackResolutions.
+func resumeAfter(run *model.Run, settledAfter *int64) int64 {
 	switch {
 	case settledAfter != nil:
-		run.ResumeAfter = max(run.ResumeAfter, min(*settledAfter, run.SettledCount))
+		return max(run.ResumeAfter, min(*settledAfter, run.SettledCount))
 	case !run.Attached:
-		run.ResumeAfter = run.SettledCount
+		return run.SettledCount
 	}
+	return run.ResumeAfter
 }
 
 // sameCall reports whether a call repeats the one that ended the newest lease, and is a no-op.

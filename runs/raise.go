@@ -27,9 +27,7 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	if s.Checkpoint != nil {
 		w.storeCheckpoint(run, s.Checkpoint)
 	}
-	// A plain suspension starts a new Resume. An attached one adds to the resolutions since the last
-	// checkpoint, so that none is lost when its worker dies.
-	if s.Checkpoint != nil || !s.Hold && !run.Attached {
+	if startsResume(run, s.Suspension) {
 		w.ackResolutions(run, s.SettledAfter)
 	}
 	if s.secrets != nil {
@@ -62,6 +60,12 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	if run.Status == api.StatusRunning && !s.Hold && leaseExpiresAtMs != 0 {
 		w.keepLease(run, leaseExpiresAtMs)
 	}
+}
+
+// startsResume reports whether a suspension includes earlier resolutions: a plain one starts a new Resume. An
+// attached one adds to the resolutions since the last checkpoint, so that none is lost when its worker dies.
+func startsResume(run *model.Run, s *api.Suspension) bool {
+	return s.Checkpoint != nil || !s.Hold && !run.Attached
 }
 
 // raiseRequests writes the requests of a suspension and their events. The caller has checked

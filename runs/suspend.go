@@ -106,6 +106,13 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	if err := checkOpenBytes(run, open, api.Suspension{Approvals: c.Approvals, Questions: c.Questions}); err != nil {
 		return Reply{}, err
 	}
+	after := run.ResumeAfter
+	if startsResume(run, &c.Suspension) {
+		after = resumeAfter(run, c.SettledAfter)
+	}
+	if err := w.checkResume(run, after, len(c.Approvals)+len(c.Questions)); err != nil {
+		return Reply{}, err
+	}
 	if err := c.suspending.checkSealed(run); err != nil {
 		return Reply{}, err
 	}
