@@ -171,7 +171,7 @@ type Settled struct {
 	// Settled holds SettledApproval and SettledQuestion documents in the order of the
 	// decisions.
 	Settled []JSON `json:"settled"`
-	// Open counts the run's open requests.
+	// Open counts the open requests of the run, and one more if the next call returns more decisions.
 	Open            int  `json:"open"`
 	CancelRequested bool `json:"cancel_requested"`
 }

@@ -45,6 +45,29 @@ func testAttached(t *testing.T, a *rig) {
 		require.Empty(t, resume(t, run, "3", wait(60)).want(http.StatusOK).list("settled"), "nothing is open, so there is nothing to wait for")
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
 	})
+	parallel(t, "many decisions come in pages", func(t *testing.T) {
+		run := a.claimed(t)
+		var ids []string
+		for n := range api.MaxReplyBytes / 50_000 * 5 / 4 {
+			id := fmt.Sprintf("a%d", n)
+			ids = append(ids, id)
+			a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[{"id":%q,"tool_call_id":"c","tool_name":"bash","input":%q}]}`,
+				run.fence, id, strings.Repeat("x", 50_000))).want(http.StatusOK)
+			a.post(t, "/v1/runs/"+run.run+"/approvals", allow(id)).want(http.StatusAccepted)
+		}
+		var read []string
+		after := "0"
+		for open := 1.0; open > 0; {
+			page := resume(t, run, after, wait(60)).want(http.StatusOK)
+			require.NotEmpty(t, page.list("settled"))
+			require.LessOrEqual(t, len(page.text), api.MaxReplyBytes+(64<<10))
+			for n := range page.list("settled") {
+				read = append(read, page.at("settled", n, "request", "id").(string))
+			}
+			after, open = page.at("after").(string), page.at("open").(float64)
+		}
+		require.Equal(t, ids, read, "a worker that reads until nothing is open has all of them")
+	})
 	parallel(t, "the same fence suspends again while it waits", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		more := a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, run.fence, approval("a2"))).want(http.StatusOK)

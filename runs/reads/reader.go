@@ -23,8 +23,9 @@ type Reader interface {
 	// Named returns the record of a caller-chosen id for a run or a part of one. Errors:
 	// run_not_found.
 	Named(ctx context.Context, name string) (*model.IdempotencyRecord, error)
-	// SettledAfter returns the row of a run, and its requests with a settled number above
-	// after, in the order of the decisions. Errors: run_not_found.
+	// SettledAfter returns the row of a run, and the first of its requests with a settled number above after, in
+	// the order of the decisions: at most api.MaxUnpaged and api.MaxReplyBytes, but at least one. There are more
+	// if the last one's number is not the run's SettledCount. Errors: run_not_found.
 	SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error)
 
 	// The lists of sessions, runs, requests, effects and rules have the order and the limit

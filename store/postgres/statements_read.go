@@ -42,10 +42,19 @@ WHERE place.run_id = ANY($2::text[])`,
 
 	SettledAfter: expand(`
 SELECT q.*
-FROM runs AS r
-JOIN requests AS q ON q.session_id = r.session_id AND q.run_id = r.run_id
-	AND coalesce(q.settled_number, 9223372036854775807) > $2::bigint AND q.settled_number IS NOT NULL
-WHERE r.run_id = $1
+FROM (
+	SELECT *, sum(` + columns.Requests.Size() + `) OVER w AS bytes, row_number() OVER w AS place
+	FROM (
+		SELECT n.*
+		FROM runs AS r
+		JOIN requests AS n ON n.session_id = r.session_id AND n.run_id = r.run_id
+			AND coalesce(n.settled_number, 9223372036854775807) > $2::bigint AND n.settled_number IS NOT NULL
+		WHERE r.run_id = $1
+		ORDER BY n.settled_number LIMIT $3::bigint
+	) AS q
+	WINDOW w AS (ORDER BY q.settled_number)
+) AS q
+WHERE q.place = 1 OR q.bytes <= $4::bigint
 ORDER BY q.settled_number`),
 
 	ActiveRun: expand(`

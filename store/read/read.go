@@ -57,7 +57,8 @@ type Statements struct {
 	// QueuePlaces has run_id and the number of queued runs ahead, of the sessions $1 and
 	// the runs $2.
 	QueuePlaces string
-	// SettledAfter is of $1 run_id and $2 settled_number.
+	// SettledAfter is of $1 run_id, after $2 settled_number, limited to $3 and to $4 bytes, one request at
+	// least, or more: the rest is not read.
 	SettledAfter string
 
 	// Of $1 session_id. ActiveRun has the place in the queue last, SessionOutputs is as
@@ -258,7 +259,9 @@ func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*
 	var settled []model.Request
 	err := r.db.AskAtOneMoment(ctx,
 		Query{r.sql.Run, []any{runID}, found.readRuns},
-		Query{r.sql.SettledAfter, []any{runID, after}, into(columns.Requests.Targets, &settled)})
+		Query{r.sql.SettledAfter, []any{runID, after, api.MaxUnpaged, api.MaxReplyBytes}, func(rows columns.Rows) error {
+			return readWithin(rows, columns.Requests.Targets, sizeOfSettled, &settled)
+		}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -266,6 +269,23 @@ func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*
 		return nil, nil, refusal.UnknownRun(runID)
 	}
 	return &found.list[0].Run, settled, nil
+}
+
+func sizeOfSettled(q *model.Request) int { return len(q.Body) + len(q.Resolution) + len(q.Sealed) }
+
+// readWithin adds the rows of a statement that fit into api.MaxReplyBytes, one at least, and leaves the rest unread.
+func readWithin[R any](rows columns.Rows, targets func(*R) []any, size func(*R) int, list *[]R) error {
+	for bytes := 0; bytes < api.MaxReplyBytes && rows.Next(); {
+		var row R
+		if err := rows.Scan(targets(&row)...); err != nil {
+			return err
+		}
+		if bytes += size(&row); bytes > api.MaxReplyBytes && len(*list) > 0 {
+			break
+		}
+		*list = append(*list, row)
+	}
+	return rows.Err()
 }
 
 // Session implements reads.Reader.

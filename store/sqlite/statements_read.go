@@ -42,11 +42,12 @@ FROM (
 ) AS place
 WHERE place.run_id IN (SELECT k.value FROM json_each($2) AS k)`,
 
+	// As SessionEventsWithin, within $4 bytes.
 	SettledAfter: expand(`
 SELECT q.*
 FROM requests AS q
-WHERE q.run_id = $1 AND q.settled_number > $2
-ORDER BY q.settled_number`),
+WHERE q.run_id = $1 AND q.settled_number > $2 AND $4 IS NOT NULL
+ORDER BY q.settled_number LIMIT CAST($3 AS bigint)`),
 
 	ActiveRun: expand(`
 SELECT r.*, 0

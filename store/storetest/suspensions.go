@@ -1,12 +1,15 @@
 package storetest
 
 import (
+	"strings"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 var suspensionTests = map[string]func(*harness){
@@ -92,6 +95,33 @@ var suspensionTests = map[string]func(*harness){
 		require.Equal(h, api.StatusRunning, h.run("r").Run.Status)
 		require.Empty(h, h.claimable(), "the holder goes on under its lease")
 		h.do(&runs.Complete{RunID: "r", Fence: fence})
+	},
+	"suspend/decisions are read within a limit of bytes": func(h *harness) {
+		h.create("s", "r")
+		fence := h.claim("r")
+		ids := []string{"a", "b", "c", "d", "e", "f"}
+		for _, id := range ids {
+			held := approvals(id)
+			held.Hold = true
+			held.Approvals[0].Input = api.JSON(`"` + strings.Repeat("x", 900_000) + `"`)
+			h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
+			h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow(id), Actor: person})
+		}
+		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
+		require.NoError(h, err)
+		require.Len(h, settled, api.MaxReplyBytes/900_000)
+		_, settled, err = h.store.SettledAfter(h.ctx, "r", settled[len(settled)-1].SettledNumber)
+		require.NoError(h, err)
+		require.Len(h, settled, len(ids)-api.MaxReplyBytes/900_000)
+		var all []string
+		for request, err := range reads.Settled(h.ctx, h.store, "r") {
+			require.NoError(h, err)
+			all = append(all, request.RequestID)
+		}
+		require.Equal(h, ids, all)
+		for _, err := range reads.Settled(h.ctx, h.store, "nobody") {
+			require.Equal(h, api.CodeRunNotFound, refusal.CodeOf(err))
+		}
 	},
 	"suspend/a holder that dies loses nothing": func(h *harness) {
 		h.create("s", "r")

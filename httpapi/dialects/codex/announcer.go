@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // Types of a socket's frames (docs/spec/codex.md#websocket-events).
@@ -165,21 +166,21 @@ func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 	if err != nil {
 		return handleAndKind{}, err
 	}
-	if found := findRequest(record.Requests, key.requestID); found.handle != "" {
-		return found, nil
-	}
-	// The run has been suspended again since.
-	_, requests, err := a.services.Store.Reader(ctx).SettledAfter(ctx, key.runID, 0)
-	return findRequest(requests, key.requestID), err
-}
-
-func findRequest(requests []model.Request, requestID string) handleAndKind {
-	for i := range requests {
-		if requests[i].RequestID == requestID {
-			return handleAndKind{requests[i].Handle, requests[i].Kind}
+	for i := range record.Requests {
+		if request := &record.Requests[i]; request.RequestID == key.requestID {
+			return handleAndKind{request.Handle, request.Kind}, nil
 		}
 	}
-	return handleAndKind{}
+	// The run has been suspended again since.
+	for request, err := range reads.Settled(ctx, a.services.Store.Reader(ctx), key.runID) {
+		if err != nil {
+			return handleAndKind{}, err
+		}
+		if request.RequestID == key.requestID {
+			return handleAndKind{request.Handle, request.Kind}, nil
+		}
+	}
+	return handleAndKind{}, nil
 }
 
 // isSystem reports whether a session is announced only to its exact subscribers.

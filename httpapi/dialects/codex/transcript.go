@@ -95,15 +95,14 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 	list.trim()
 	for _, runID := range list.undecided() {
 		// The outcomes of its requests are still stored, and nothing else of them is shown.
-		_, settled, err := f.Store.Reader(ctx).SettledAfter(ctx, runID, 0)
-		if refusal.CodeOf(err) == api.CodeRunNotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for i := range settled {
-			resolution := settled[i].Recorded()
+		for request, err := range reads.Settled(ctx, f.Store.Reader(ctx), runID) {
+			if refusal.CodeOf(err) == api.CodeRunNotFound {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			resolution := request.Recorded()
 			list.settle(runID, &resolution)
 		}
 	}

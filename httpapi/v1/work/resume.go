@@ -63,44 +63,49 @@ func (h *Handlers) awaitResume(w http.ResponseWriter, r *http.Request) error {
 // requests are read first: a request that is settled between the two reads is then in the list and
 // not counted as open, so a reply never says that nothing is open while a decision is missing.
 // Clarifications that the run does not wait for go to the mailbox. They are neither shown nor
-// counted, though they have a number like every decision.
+// counted, though they have a number like every decision. A reply has at most one page of decisions, and then counts
+// one more as open.
 func (h *Handlers) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
 	record, err := h.Store.Reader(ctx).Run(ctx, runID)
 	if err != nil {
 		return api.Settled{}, false, err
 	}
-	run, requests, err := h.Store.Reader(ctx).SettledAfter(ctx, runID, after)
-	if err != nil {
-		return api.Settled{}, false, err
-	}
-	if err := cmp.Or(runs.CheckHolder(run, fence, auth.From(ctx)), mayResume(run, fence)); err != nil {
-		return api.Settled{}, false, err
-	}
-	// The number of the next decision would not be above such an after, so the worker would never read it.
-	if after > run.SettledCount {
-		return api.Settled{}, false, refusal.New(api.CodeInvalidEventCursor,
-			"after is %d, but the last decision on run %s has the number %d: the database was restored", after, runID, run.SettledCount)
-	}
-	if requests, err = runs.OpenRequests(h.Sealer, run, requests); err != nil {
-		return api.Settled{}, false, err
-	}
-	linkSettled(ctx, requests)
-	settled := api.Settled{
-		After: strconv.FormatInt(after, 10), Settled: make([]api.JSON, 0, len(requests)),
-		CancelRequested: model.Terminal(run.Status),
-	}
-	known := make(map[string]bool, len(requests))
-	for i := range requests {
-		settled.After = strconv.FormatInt(requests[i].SettledNumber, 10)
-		known[requests[i].RequestID] = true
-		if !awaited(&requests[i]) {
-			continue
-		}
-		shown, err := h.settledDocument(run, &requests[i])
+	settled := api.Settled{After: strconv.FormatInt(after, 10), Settled: []api.JSON{}}
+	known := map[string]bool{}
+	for more := true; more && len(settled.Settled) == 0; {
+		run, requests, err := h.Store.Reader(ctx).SettledAfter(ctx, runID, after)
 		if err != nil {
 			return api.Settled{}, false, err
 		}
-		settled.Settled = append(settled.Settled, shown)
+		if err := cmp.Or(runs.CheckHolder(run, fence, auth.From(ctx)), mayResume(run, fence)); err != nil {
+			return api.Settled{}, false, err
+		}
+		// The number of the next decision would not be above such an after, so the worker would never read it.
+		if after > run.SettledCount {
+			return api.Settled{}, false, refusal.New(api.CodeInvalidEventCursor,
+				"after is %d, but the last decision on run %s has the number %d: the database was restored", after, runID, run.SettledCount)
+		}
+		if requests, err = runs.OpenRequests(h.Sealer, run, requests); err != nil {
+			return api.Settled{}, false, err
+		}
+		linkSettled(ctx, requests)
+		for i := range requests {
+			after = requests[i].SettledNumber
+			known[requests[i].RequestID] = true
+			if !awaited(&requests[i]) {
+				continue
+			}
+			shown, err := h.settledDocument(run, &requests[i])
+			if err != nil {
+				return api.Settled{}, false, err
+			}
+			settled.Settled = append(settled.Settled, shown)
+		}
+		settled.After, settled.CancelRequested = strconv.FormatInt(after, 10), model.Terminal(run.Status)
+		more = len(requests) > 0 && after < run.SettledCount
+		if more && len(settled.Settled) > 0 {
+			settled.Open++ // a worker that stops when nothing is open asks again
+		}
 	}
 	for i := range record.Requests {
 		if request := &record.Requests[i]; request.Open() && awaited(request) && !known[request.RequestID] {
