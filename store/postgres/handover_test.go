@@ -18,11 +18,24 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// dispatch runs a dispatcher on a store. Its scans never help: a run that is not handed over or
-// hinted stays unseen.
+// registering closes registered once a dispatcher takes runs over.
+type registering struct {
+	*Store
+	registered chan struct{}
+}
+
+func (r registering) HandOver(to runs.Taker) (stop func()) {
+	defer close(r.registered)
+	return r.Store.HandOver(to)
+}
+
+// dispatch runs a dispatcher on a store, and returns it when runs are handed over to it. Its scans never help: a run
+// that is not handed over or hinted stays unseen.
 func dispatch(t *testing.T, s *Store) *claims.Dispatcher {
 	t.Helper()
-	d := claims.New(s, claims.Options{ScanInterval: time.Hour})
+	registered := make(chan struct{})
+	d := claims.New(registering{s, registered}, claims.Options{ScanInterval: time.Hour})
+	defer func() { <-registered }()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = d.Run(ctx) }()
