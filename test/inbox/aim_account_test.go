@@ -28,7 +28,7 @@ const aimScript = `(() => {
 	globalThis.clearTimeout = id => { if (!timers.delete(id)) clear(id) };
 	const handleOf = element => element?.closest?.("[data-handle]")?.dataset.handle ?? "";
 	const looks = [], sent = [], said = [];
-	let calls = 0;
+	let calls = 0, changed = false;
 	const look = () => {
 		const active = document.activeElement;
 		looks.push({
@@ -44,6 +44,15 @@ const aimScript = `(() => {
 			}),
 		});
 	};
+	// A person sees each change when it is drawn. On a busy machine that may be after the page seemed to be at rest, for
+	// example when the click of a tap comes late.
+	const seen = () => {
+		if (changed) return;
+		changed = true;
+		requestAnimationFrame(() => later(() => { changed = false; look() }));
+	};
+	new MutationObserver(seen).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+	addEventListener("scroll", seen, true);
 	globalThis.aim = {
 		// A timer that was due in between runs at the end, as one does on a busy machine.
 		pass(ms) {
@@ -193,7 +202,7 @@ func (s *person) wrong(made sent) string {
 		case !slices.Contains(before.prompts(at), handle):
 			return "another prompt, or none, was under the pointer"
 		case !strings.HasPrefix(at.Label, made.Verb):
-			return fmt.Sprintf("%q was under the pointer", at.Label)
+			return fmt.Sprintf("%s %q was under the pointer", at.Kind, at.Label)
 		}
 		return ""
 	}
@@ -228,7 +237,7 @@ func (s *person) settled(first string) (fault error) {
 		state = pageState{}
 		require.NoError(s.page.t, json.Unmarshal([]byte(text), &state))
 		s.looks = append(s.looks, state.Looks...)
-		if old := len(s.looks) - 100; old > 0 {
+		if old := len(s.looks) - 500; old > 0 {
 			s.looks = slices.Delete(s.looks, 0, old)
 		}
 		for _, made := range state.Sent {
