@@ -71,7 +71,7 @@ same(encodeJSON(exact), `{"a":0.1234567890123456780,"b":[1.0]}`);
 
 // The rest is as JSON.stringify has it.
 const date = new Date(0);
-for (const value of [undefined, () => 1, [undefined, () => 1], { a: undefined, b: null }, date, { date }, [new Number(1), new String("x")], "\ud800", new Map([[1, 2]])]) {
+for (const value of [undefined, () => 1, [undefined, () => 1], { a: undefined, b: null }, date, { date }, [new Number(1), new String("x")], [, 1], { a: Array(2) }, "\ud800", new Map([[1, 2]])]) {
   same(encodeJSON(value), JSON.stringify(value));
 }
 same(encodeJSON({ n: 1n << 70n }), `{"n":1180591620717411303424}`);

@@ -227,7 +227,8 @@ function written(given: unknown, name: string, above: object[]): string | undefi
   const source = sources.get(value);
   if (source !== undefined && isEqual(value, decodeJSON(source))) return source;
   const within = [...above, value];
-  if (Array.isArray(value)) return `[${value.map((item, i) => written(item, String(i), within) ?? "null").join(",")}]`;
+  // map would keep the holes of a sparse array.
+  if (Array.isArray(value)) return `[${Array.from(value, (item, i) => written(item, String(i), within) ?? "null").join(",")}]`;
   const members: string[] = [];
   for (const [key, member] of Object.entries(value)) {
     const text = written(member, key, within);
