@@ -3,6 +3,8 @@
 package sdk
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,6 +53,7 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			shown.run(directory, "create")
 			created, err := people.GetRun(t.Context(), "release-1")
 			require.NoError(t, err)
+			holdBridge(t, directory, framework.example)
 			requests := map[string]string{} // by their tools
 			var questions []api.UserQuestionRequest
 			waits := func() bool {
@@ -97,4 +100,17 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			require.Equal(t, "deploy "+to+"\n", string(text))
 		})
 	}
+}
+
+// holdBridge holds the bridge of an installed example to its page, if there is a script that does.
+func holdBridge(t *testing.T, directory, example string) {
+	t.Helper()
+	text, err := os.ReadFile("bridge_" + example + ".mjs")
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "hold.mjs"), text, 0o600))
+	_, err = run(directory, "node", "hold.mjs")
+	require.NoError(t, err)
 }

@@ -1,0 +1,30 @@
+// Holds the bridge of the Agent Client Protocol to what its page says, with tasks of its own. With the argument "agent" it is an agent that
+// takes an error for a refusal.
+import { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { PROTOCOL_VERSION, agent, methods, ndJsonStream } from "@agentclientprotocol/sdk";
+import { permittedBy } from "./bridge.mjs";
+
+if (process.argv[2] === "agent") {
+  const toolCall = { toolCallId: "call-1", name: "pay", title: "To pay", rawInput: JSON.parse(process.argv[3]) };
+  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+  agent({ name: "stub" })
+    .onRequest(methods.agent.initialize, () => ({ protocolVersion: PROTOCOL_VERSION, agentCapabilities: {} }))
+    .onRequest(methods.agent.session.new, () => ({ sessionId: "s" }))
+    .onRequest(methods.agent.session.prompt, async ({ client }) => {
+      await client.request(methods.client.session.requestPermission, { sessionId: "s", toolCall, options }).catch(() => {});
+      return { stopReason: "end_turn" };
+    })
+    .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+} else {
+  const handle = (rawInput, approve) =>
+    permittedBy(process.execPath, [fileURLToPath(import.meta.url), "agent", rawInput])({ signal: new AbortController().signal, input: "go", saveCheckpoint: async () => {}, approve })
+      .then(() => undefined, (error) => error);
+
+  // A wait that ended without a decision ends the run's attempt with its error, although the agent ends its turn.
+  const stopped = new Error("the worker stops");
+  const undecided = await handle('{"amount":1}', async () => {
+    throw stopped;
+  });
+  if (undecided !== stopped) throw new Error(`${undecided} and not ${stopped}`);
+}
