@@ -49,7 +49,12 @@ function approval(interrupt, messages) {
 /** What a person is asked for otherwise: a value of the schema that the agent expects. */
 function question(interrupt) {
   const { id, reason, message, responseSchema } = interrupt;
-  return { id, tool_call_id: id, kind: reason, response_schema: responseSchema ?? true, ...(message ? { payload: { message } } : {}), ...deadline(interrupt) };
+  const due = deadline(interrupt);
+  return {
+    id, tool_call_id: id, kind: reason, response_schema: responseSchema ?? true, ...(message ? { payload: { message } } : {}), ...due,
+    // A question that expires cancels its run otherwise.
+    ...("expires_at_ms" in due ? { escalation: { at_deadline: "decline" } } : {}),
+  };
 }
 
 function deadline({ expiresAt }) {

@@ -7,6 +7,8 @@ import { Holdpoint, Worker } from "@holdpoint/sdk";
 import { from } from "rxjs";
 import { answeredBy } from "./bridge.mjs";
 
+// Until when a person may say the time.
+const expiry = process.env.EXPIRES_AT ? { expiresAt: process.env.EXPIRES_AT } : {};
 const calls = { "call-1": ["deploy", { to: "production" }], "call-2": ["mail", { to: "all" }] };
 const responseSchema = {
   type: "object", required: ["approved"],
@@ -28,7 +30,7 @@ class Stub extends AbstractAgent {
       { type: "TOOL_CALL_END", toolCallId },
     ]);
     const interrupts = Object.entries(calls).map(([toolCallId, [name]]) => ({ id: `ask-${toolCallId}`, reason: "tool_call", message: `To ${name}`, toolCallId, responseSchema }));
-    const when = { id: "ask-when", reason: "input_required", message: "When?", responseSchema: { type: "string" } };
+    const when = { id: "ask-when", reason: "input_required", message: "When?", responseSchema: { type: "string" }, ...expiry };
     return [...events, { outcome: { type: "interrupt", interrupts: [...interrupts, when] } }];
   }
 
@@ -38,8 +40,8 @@ class Stub extends AbstractAgent {
       const content = status === "resolved" && payload.approved ? runTool(call[0], payload.editedArgs ?? call[1]) : `Not allowed: ${payload?.reason ?? status}`;
       return { type: "TOOL_CALL_RESULT", messageId: `result-${toolCallId}`, toolCallId, content };
     });
-    const when = resume.find(({ interruptId }) => interruptId === "ask-when").payload;
-    return [...results, { outcome: { type: "success" }, result: [...results.map(({ content }) => content), `at ${when}`].join("; ") }];
+    const when = resume.find(({ interruptId }) => interruptId === "ask-when");
+    return [...results, { outcome: { type: "success" }, result: [...results.map(({ content }) => content), `at ${when.payload ?? when.status}`].join("; ") }];
   }
 }
 

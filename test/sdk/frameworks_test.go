@@ -24,11 +24,14 @@ var frameworks = []struct {
 	output  string
 	// withoutEdits says that the framework has no answer for an edited call.
 	withoutEdits bool
+	// expires is the deadline of its question, which nobody answers.
+	expires string
 }{
 	{example: "openai-agents", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "vercel-ai", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "langgraph", output: `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
 	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at noon"`},
+	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at cancelled"`, expires: "2026-01-01T00:00:00Z"},
 	{example: "acp", output: `"deploy to production is done; Not allowed"`, withoutEdits: true},
 }
 
@@ -46,6 +49,7 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			shown := pageOf(t, filepath.Join("examples", framework.example, "README.md"), service.URL())
 			ran := filepath.Join(t.TempDir(), "ran")
 			t.Setenv("RAN", ran)
+			t.Setenv("EXPIRES_AT", framework.expires)
 			t.Setenv("HOLDPOINT_SERVER", service.URL())
 			people := service.ConnectPatiently()
 			shown.installOnce(directory)
@@ -72,6 +76,9 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			require.True(t, waits())
 			require.NoFileExists(t, ran)
 
+			if framework.expires != "" {
+				questions = nil
+			}
 			for _, question := range questions {
 				_, err = people.AnswerRunQuestion(t.Context(), created.RunID, client.AnswerQuestionParams{
 					Resolution: api.UserQuestionResolution{RequestID: question.ID, Value: api.JSON(`"noon"`)},

@@ -1,0 +1,31 @@
+// Holds the bridge of AG-UI to what its page says, with tasks and agents of its own.
+import { encodeJSON } from "@holdpoint/sdk";
+import { answeredBy } from "./bridge.mjs";
+
+const same = (got, want) => {
+  if (encodeJSON(got) !== encodeJSON(want)) throw new Error(`${encodeJSON(got)} and not ${encodeJSON(want)}`);
+};
+
+/** Returns what a run is suspended with whose agent makes these calls and waits for these interrupts. */
+async function suspension(interrupts, toolCalls = []) {
+  const agent = { messages: [{ id: "plan", role: "assistant", toolCalls }], state: {}, pendingInterrupts: interrupts, runAgent: async () => ({}) };
+  const suspended = new Error("suspended");
+  let asked;
+  const suspend = async (given) => {
+    asked = given;
+    throw suspended;
+  };
+  const failure = await answeredBy(() => agent)({ runId: "run-1", input: "go", suspend }).catch((error) => error);
+  if (failure !== suspended) throw failure;
+  return asked;
+}
+
+// What expires is declined, and the run goes on. A deadline denies an approval by itself.
+const expiresAt = "2026-01-01T00:00:00Z";
+const call = (text) => ({ id: "call-1", type: "function", function: { name: "pay", arguments: text } });
+const asked = await suspension(
+  [{ id: "when", reason: "input_required", expiresAt }, { id: "why", reason: "input_required" }, { id: "pay", reason: "tool_call", toolCallId: "call-1", expiresAt }],
+  [call("{}")],
+);
+same(asked.questions.map(({ expires_at_ms, escalation }) => [expires_at_ms, escalation]), [[Date.parse(expiresAt), { at_deadline: "decline" }], [undefined, undefined]]);
+same(asked.approvals.map(({ expires_at_ms, escalation }) => [expires_at_ms, escalation]), [[Date.parse(expiresAt), undefined]]);
