@@ -3,6 +3,7 @@
 // and the state of the thread are the checkpoint, and whichever worker claims the run afterwards
 // starts the next run of the agent.
 import { buildResumeArray } from "@ag-ui/client";
+import { decodeJSON, encodeJSON } from "@holdpoint/sdk";
 
 /**
  * Returns the handler of a worker. makeAgent makes the agent of a thread from its threadId,
@@ -12,7 +13,8 @@ import { buildResumeArray } from "@ag-ui/client";
 export function answeredBy(makeAgent) {
   return async (task) => {
     const begin = { messages: [{ id: "input", role: "user", content: task.input }], state: {}, interrupts: [] };
-    const { messages, state, interrupts } = task.checkpoint ?? begin;
+    // They were JavaScript's numbers, and the agent's JSON has no bigint.
+    const { messages, state, interrupts } = task.checkpoint === undefined ? begin : JSON.parse(encodeJSON(task.checkpoint));
     const agent = makeAgent({ threadId: task.runId, initialMessages: messages, initialState: state });
     let open = interrupts;
     let settled = task.resume;

@@ -1,6 +1,7 @@
 // Agents of the Vercel AI SDK whose tool approvals wait in holdpoint. While people decide there is
 // no process: the messages are the checkpoint of the run, and whichever worker claims the run
 // afterwards goes on with them.
+import { encodeJSON } from "@holdpoint/sdk";
 
 /**
  * Returns the handler of a worker. generate calls generateText with the messages; it gets edited,
@@ -10,7 +11,8 @@
 export function approvedBy(generate) {
   return async (task) => {
     const edits = new Map();
-    let messages = task.checkpoint ?? [{ role: "user", content: task.input }];
+    // They were JavaScript's numbers, and the SDK's JSON has no bigint.
+    let messages = task.checkpoint === undefined ? [{ role: "user", content: task.input }] : JSON.parse(encodeJSON(task.checkpoint));
     let settled = task.resume;
     for (;;) {
       const responses = decide(messages, settled, edits);

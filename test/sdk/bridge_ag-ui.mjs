@@ -1,5 +1,5 @@
 // Holds the bridge of AG-UI to what its page says, with tasks and agents of its own.
-import { encodeJSON } from "@holdpoint/sdk";
+import { decodeJSON, encodeJSON } from "@holdpoint/sdk";
 import { answeredBy } from "./bridge.mjs";
 
 const same = (got, want) => {
@@ -29,3 +29,11 @@ const asked = await suspension(
 );
 same(asked.questions.map(({ expires_at_ms, escalation }) => [expires_at_ms, escalation]), [[Date.parse(expiresAt), { at_deadline: "decline" }], [undefined, undefined]]);
 same(asked.approvals.map(({ expires_at_ms, escalation }) => [expires_at_ms, escalation]), [[Date.parse(expiresAt), undefined]]);
+
+// A checkpoint comes back as it was, with numbers that the agent can send.
+const thread = { messages: [{ id: "input", role: "user", content: "go" }], state: { order: 2 ** 53 } };
+const checkpoint = decodeJSON(encodeJSON({ ...thread, interrupts: [] }));
+const resumed = answeredBy(({ initialMessages, initialState }) => ({
+  pendingInterrupts: [], runAgent: async () => ({ result: JSON.stringify({ messages: initialMessages, state: initialState }) }),
+}));
+same(await resumed({ runId: "run-1", checkpoint }), JSON.stringify(thread));
