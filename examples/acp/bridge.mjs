@@ -65,6 +65,7 @@ function turn(task, stream, cwd, giveUp) {
  */
 async function permission(task, { toolCall, options }) {
   const input = toolCall.rawInput ?? { title: toolCall.title ?? "" };
+  if (isRounded(input)) throw new Error(`the input of ${toolCall.toolCallId} has an integer beyond 2^53, which the protocol's library may have rounded`);
   const decision = await task.approve({
     id: toolCall.toolCallId, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
     ...(toolCall.title ? { reason: toolCall.title } : {}),
@@ -73,4 +74,10 @@ async function permission(task, { toolCall, options }) {
   });
   const option = options.find(({ kind }) => kind === (decision.behavior === "allow" ? "allow_once" : "reject_once"));
   return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
+}
+
+/** Whether an integer in an input may be another one than the agent's. */
+function isRounded(input) {
+  if (typeof input === "object" && input !== null) return Object.values(input).some(isRounded);
+  return Number.isInteger(input) && !Number.isSafeInteger(input);
 }

@@ -27,4 +27,18 @@ if (process.argv[2] === "agent") {
     throw stopped;
   });
   if (undecided !== stopped) throw new Error(`${undecided} and not ${stopped}`);
+
+  // A person does not decide about another number than the agent's.
+  let asked = 0;
+  const approve = async () => {
+    asked++;
+    return { behavior: "allow" };
+  };
+  for (const rawInput of ["9007199254740993", '{"account":9007199254740993}', '{"in":[{"account":-9007199254740993}]}']) {
+    const refused = await handle(rawInput, approve);
+    if (!/rounded/.test(refused?.message)) throw new Error(`${rawInput}: ${refused}`);
+  }
+  if (asked !== 0) throw new Error("a person was asked about a rounded number");
+  const refused = await handle('{"account":9007199254740991,"share":0.5,"nothing":null}', approve);
+  if (refused !== undefined || asked !== 1) throw refused;
 }
