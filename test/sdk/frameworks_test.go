@@ -53,11 +53,11 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			t.Setenv("HOLDPOINT_SERVER", service.URL())
 			people := service.ConnectPatiently()
 			shown.installOnce(directory)
+			holdBridge(t, directory, framework.example)
 			asked := shown.start(directory, "worker")
 			shown.run(directory, "create")
 			created, err := people.GetRun(t.Context(), "release-1")
 			require.NoError(t, err)
-			holdBridge(t, directory, framework.example)
 			requests := map[string]string{} // by their tools
 			var questions []api.UserQuestionRequest
 			waits := func() bool {
