@@ -27,6 +27,11 @@ for text in (
         same(encode_json([{"value": copied}]), f'[{{"value":{text}}}]')
 same(decode_json("1.50") + 1, 2.5)
 same(encode_json((decimal.Decimal("1.10"), {1: 2.5, None: True})), '[1.10,{"1":2.5,"null":true}]')
+for text in ("NaN", "[Infinity]", '{"a":-Infinity}', "nul", ""):
+    try:
+        same(decode_json(text), "an error")
+    except ValueError:
+        pass
 circle = []
 circle.append(circle)
 for refused in (float("nan"), [float("inf")], decimal.Decimal("NaN"), object(), {(): 1}, circle):

@@ -17,6 +17,8 @@ const hold = (_body, signal) => new Promise((_, reject) => signal.addEventListen
 class Service {
   bodies = {};
   heads = {};
+  /** The paths and queries of all calls. */
+  targets = [];
   #called = {};
 
   constructor(routes = {}) {
@@ -24,7 +26,8 @@ class Service {
   }
 
   fetch = async (url, { body, headers, signal }) => {
-    const path = new URL(url).pathname;
+    const { pathname: path, search } = new URL(url);
+    this.targets.push(path + search);
     const name = Object.keys(this.routes).find((name) => path.endsWith(name));
     const answers = this.routes[name];
     let given = answers.length > 1 ? answers.shift() : answers[0];
@@ -137,6 +140,18 @@ const cases = {
     const service = new Service({ input: [{ session_id: "s", status: "running" }] });
     for (const options of [{ waitMs: 0 }, { waitMs: 500 }, {}]) await service.client.sendInput("s", { input: 1 }, options);
     same(service.heads.input.map((head) => head.Prefer), ["wait=0", "wait=1", undefined]);
+  },
+
+  async "a list may have the sessions below one"() {
+    const service = new Service({ "": [{ items: [], pagination: { has_more: false, next_cursor: null } }] });
+    for (const options of [{ sessionId: "s", below: true }, { sessionId: "s" }, { below: true }]) {
+      await service.client.listApprovals(options);
+      for await (const _ of service.client.allQuestions(options));
+    }
+    same(service.targets, [
+      "/v1/approvals?session_id=s&page=true", "/v1/questions?session_id=s&page=true&limit=100", "/v1/sessions/s/approvals?page=true",
+      "/v1/sessions/s/questions?page=true&limit=100", "/v1/approvals?page=true", "/v1/questions?page=true&limit=100",
+    ]);
   },
 
   async "a frame of many lines is bounded"() {

@@ -31,6 +31,8 @@ class Service:
         self.bodies = {}
         self.heads = {}
         """The headers of the calls of each route, by their names in lower case."""
+        self.targets = []
+        """The paths and queries of all calls."""
         self.called = {}
         """Set with the first call of a route."""
         self.forever = asyncio.Event()
@@ -56,7 +58,8 @@ class Service:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 size = next((int(line.split(":")[1]) for line in head if line.lower().startswith("content-length")), 0)
                 body = json.loads(await reader.readexactly(size) or "null")
-                path = head[0].split(" ")[1].split("?")[0]
+                self.targets.append(head[0].split(" ")[1])
+                path = self.targets[-1].split("?")[0]
                 name = next(name for name in self.routes if path.endswith(name))
                 self.heads.setdefault(name, []).append({line.split(":")[0].lower(): line.split(": ", 1)[1] for line in head[1:] if line})
                 await self.answer(name, body, writer)
@@ -703,6 +706,19 @@ async def events_that_do_not_go_on_end():
             assert error.is_kind("unavailable") and read == 1000, (error, read)
         else:
             raise AssertionError(read)
+
+
+@case
+async def a_list_may_have_the_sessions_below_one():
+    routes = {"": [{"items": [], "pagination": {"has_more": False, "next_cursor": None}}]}
+    async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        for options in ({"session_id": "s", "below": True}, {"session_id": "s"}, {"below": True}):
+            await client.list_approvals(**options)
+            assert [item async for item in client.all_questions(**options)] == []
+        assert service.targets == [
+            "/v1/approvals?session_id=s&page=true", "/v1/questions?session_id=s&page=true&limit=100", "/v1/sessions/s/approvals?page=true",
+            "/v1/sessions/s/questions?page=true&limit=100", "/v1/approvals?page=true", "/v1/questions?page=true&limit=100",
+        ], service.targets
 
 
 @case

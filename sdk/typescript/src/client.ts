@@ -3,16 +3,11 @@ import { appends } from "./appends.js";
 import { Calls } from "./calls.js";
 import { invalid, isKind, isTransient } from "./errors.js";
 import { inputDigest } from "./grants.js";
-import { type CreatedRun, type EventListOptions, type PageOptions, type Query, type RunResult, type SessionResult, events, page, result, walk, walkEvents } from "./replies.js";
+import { type CreatedRun, type EventListOptions, type PendingListOptions, type Query, type RunResult, type SessionResult, events, page, pending, result, walk, walkEvents } from "./replies.js";
 import { numberOf, type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
 import { now } from "./retry.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
-
-export interface PendingListOptions extends PageOptions {
-  /** An unknown session has none. */
-  sessionId?: string;
-}
 
 export interface WaitOptions extends CallOptions {
   /** `terminal` (the default), or `decided`: the run does not wait for a person (any more). */
@@ -246,19 +241,19 @@ export class Holdpoint extends Calls {
   // Lists: a page by itself, or an iterator over all pages
 
   async listApprovals(options: PendingListOptions = {}): Promise<doc.Page<doc.PendingApproval>> {
-    return await page(this.transport, pending("approvals", options.sessionId), {}, options);
+    return await page(this.transport, ...pending("approvals", options), options);
   }
 
   allApprovals(options: PendingListOptions = {}): AsyncGenerator<doc.PendingApproval, void> {
-    return walk(this.transport, pending("approvals", options.sessionId), {}, options);
+    return walk(this.transport, ...pending("approvals", options), options);
   }
 
   async listQuestions(options: PendingListOptions = {}): Promise<doc.Page<doc.PendingQuestion>> {
-    return await page(this.transport, pending("questions", options.sessionId), {}, options);
+    return await page(this.transport, ...pending("questions", options), options);
   }
 
   allQuestions(options: PendingListOptions = {}): AsyncGenerator<doc.PendingQuestion, void> {
-    return walk(this.transport, pending("questions", options.sessionId), {}, options);
+    return walk(this.transport, ...pending("questions", options), options);
   }
 
   async listSessionEvents(sessionId: string, options: EventListOptions = {}): Promise<doc.RunEventEntry[]> {
@@ -387,10 +382,6 @@ export class Holdpoint extends Calls {
   async #work<T>(path: string, body: unknown, options: CallOptions, ...needs: string[]): Promise<T> {
     return (await this.#post<T>(path, body, options, "always", needs)).value;
   }
-}
-
-function pending(noun: string, sessionId: string | undefined): string {
-  return sessionId === undefined ? `/v1/${noun}` : at("/v1/sessions", sessionId, noun);
 }
 
 /** Throws unless a text is what the service accepts as an identifier. */

@@ -1,5 +1,5 @@
 import { UnavailableError } from "./errors.js";
-import { type CallOptions, type Reply, type Transport } from "./http.js";
+import { type CallOptions, type Reply, type Transport, at } from "./http.js";
 import type * as doc from "./types.js";
 
 /** Empty members choose all. */
@@ -8,6 +8,13 @@ export interface PageOptions extends CallOptions {
   limit?: number;
   /** The `pagination.next_cursor` of the page before. */
   cursor?: string;
+}
+
+export interface PendingListOptions extends PageOptions {
+  /** An unknown session has none. */
+  sessionId?: string;
+  /** With `sessionId`: also those of the sessions below it, its children, their children, and so on. */
+  below?: boolean;
 }
 
 export interface EventListOptions extends CallOptions {
@@ -39,6 +46,12 @@ export type Query = Record<string, string | number | boolean | undefined>;
 export function result<T extends object>(reply: Reply<T>): T & { readonly replayed: boolean } {
   // Not a member of the document: it is left out when the result is written as JSON.
   return Object.defineProperty(reply.value, "replayed", { value: reply.replayed, enumerable: false }) as T & { readonly replayed: boolean };
+}
+
+/** The path and the query of a list of open requests. */
+export function pending(noun: string, { sessionId, below }: PendingListOptions): [path: string, query: Query] {
+  if (sessionId === undefined || below) return [`/v1/${noun}`, { session_id: sessionId }];
+  return [at("/v1/sessions", sessionId, noun), {}];
 }
 
 /** Reads one page of a list. */

@@ -254,22 +254,22 @@ class AsyncHoldpoint(Calls):
     # Lists: a page by itself, or an iterator over all pages. Empty filters choose all.
 
     async def list_approvals(
-        self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
+        self, *, session_id: str | None = None, below: bool = False, limit: int | None = None, cursor: str | None = None,
     ) -> Page[doc.PendingApprovalView]:
-        """Open approvals; an unknown session has none."""
-        return await self._page(_pending("approvals", session_id), {}, limit, cursor)
+        """Open approvals; an unknown session has none. below: also those of the sessions below it, its children, their children, and so on."""
+        return await self._page(*_pending("approvals", session_id, below), limit, cursor)
 
-    def all_approvals(self, *, session_id: str | None = None) -> AsyncIterator[doc.PendingApprovalView]:
-        return self._walk(_pending("approvals", session_id), {})
+    def all_approvals(self, *, session_id: str | None = None, below: bool = False) -> AsyncIterator[doc.PendingApprovalView]:
+        return self._walk(*_pending("approvals", session_id, below))
 
     async def list_questions(
-        self, *, session_id: str | None = None, limit: int | None = None, cursor: str | None = None,
+        self, *, session_id: str | None = None, below: bool = False, limit: int | None = None, cursor: str | None = None,
     ) -> Page[doc.PendingQuestionView]:
-        """Open questions; an unknown session has none."""
-        return await self._page(_pending("questions", session_id), {}, limit, cursor)
+        """Open questions; an unknown session has none. below: also those of the sessions below it, its children, their children, and so on."""
+        return await self._page(*_pending("questions", session_id, below), limit, cursor)
 
-    def all_questions(self, *, session_id: str | None = None) -> AsyncIterator[doc.PendingQuestionView]:
-        return self._walk(_pending("questions", session_id), {})
+    def all_questions(self, *, session_id: str | None = None, below: bool = False) -> AsyncIterator[doc.PendingQuestionView]:
+        return self._walk(*_pending("questions", session_id, below))
 
     async def list_session_events(self, session_id: str, *, after: str | None = None, limit: int | None = None) -> list[doc.RunEventEntry]:
         return (await self._events(at("/v1/sessions", session_id, "events"), after, limit)).value  # type: ignore[no-any-return]
@@ -391,5 +391,8 @@ def _created(reply: Any) -> Sequence[str]:
     return ["run", "lease"] if "run" in reply else ["run_id", "status"]
 
 
-def _pending(noun: str, session_id: str | None) -> str:
-    return f"/v1/{noun}" if session_id is None else at("/v1/sessions", session_id, noun)
+def _pending(noun: str, session_id: str | None, below: bool) -> tuple[str, dict[str, Any]]:
+    """Returns the path and the query of a list of open requests."""
+    if session_id is None or below:
+        return f"/v1/{noun}", {"session_id": session_id}
+    return at("/v1/sessions", session_id, noun), {}

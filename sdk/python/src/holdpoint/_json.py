@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import json
 import math
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 
 _text = json.JSONEncoder(ensure_ascii=False).encode
@@ -30,13 +30,17 @@ def _int(text: str) -> int | decimal.Decimal:
     return int(text) if len(text) <= _INT_DIGITS else decimal.Decimal(text)
 
 
+def _refused(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
 _INT_DIGITS = 600  # sys.set_int_max_str_digits allows no limit below 640
 
 
 def decode_json(text: str | bytes) -> Any:
     """Decodes JSON. A number with a fraction or an exponent is a float that remembers its text, and an integer of more digits than
     Python may read, of 600 at least, is a Decimal. Raises ValueError for text that is not JSON."""
-    return json.loads(text, parse_float=_float, parse_int=_int)
+    return json.loads(text, parse_float=_float, parse_int=_int, parse_constant=_refused)
 
 
 def encode_json(value: Any) -> str:

@@ -119,19 +119,19 @@ class Holdpoint:
         """Makes a run in the session and waits until it waits for a person or ends, 30 s when no wait is given and 60 s at most."""
         return self._portal.call(self._async.send_input(session_id, body, wait_seconds=wait_seconds, idempotency_key=idempotency_key))
 
-    def list_approvals(self, *, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.PendingApprovalView]:
-        """Open approvals; an unknown session has none."""
-        return self._portal.call(self._async.list_approvals(session_id=session_id, limit=limit, cursor=cursor))
+    def list_approvals(self, *, session_id: str | None=None, below: bool=False, limit: int | None=None, cursor: str | None=None) -> Page[doc.PendingApprovalView]:
+        """Open approvals; an unknown session has none. below: also those of the sessions below it, its children, their children, and so on."""
+        return self._portal.call(self._async.list_approvals(session_id=session_id, below=below, limit=limit, cursor=cursor))
 
-    def all_approvals(self, *, session_id: str | None=None) -> Iterator[doc.PendingApprovalView]:
-        return self._portal.iterate(self._async.all_approvals(session_id=session_id))
+    def all_approvals(self, *, session_id: str | None=None, below: bool=False) -> Iterator[doc.PendingApprovalView]:
+        return self._portal.iterate(self._async.all_approvals(session_id=session_id, below=below))
 
-    def list_questions(self, *, session_id: str | None=None, limit: int | None=None, cursor: str | None=None) -> Page[doc.PendingQuestionView]:
-        """Open questions; an unknown session has none."""
-        return self._portal.call(self._async.list_questions(session_id=session_id, limit=limit, cursor=cursor))
+    def list_questions(self, *, session_id: str | None=None, below: bool=False, limit: int | None=None, cursor: str | None=None) -> Page[doc.PendingQuestionView]:
+        """Open questions; an unknown session has none. below: also those of the sessions below it, its children, their children, and so on."""
+        return self._portal.call(self._async.list_questions(session_id=session_id, below=below, limit=limit, cursor=cursor))
 
-    def all_questions(self, *, session_id: str | None=None) -> Iterator[doc.PendingQuestionView]:
-        return self._portal.iterate(self._async.all_questions(session_id=session_id))
+    def all_questions(self, *, session_id: str | None=None, below: bool=False) -> Iterator[doc.PendingQuestionView]:
+        return self._portal.iterate(self._async.all_questions(session_id=session_id, below=below))
 
     def list_session_events(self, session_id: str, *, after: str | None=None, limit: int | None=None) -> list[doc.RunEventEntry]:
         return self._portal.call(self._async.list_session_events(session_id, after=after, limit=limit))
