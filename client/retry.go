@@ -12,9 +12,9 @@ import (
 // RetryPolicy configures retries of calls that are safe to repeat: reads; calls with an
 // idempotency key, which the client generates if needed; calls with an id chosen by the
 // caller or the client; and calls without an effect the second time. They are retried after
-// a broken connection, a time-out of the attempt, 429, 502, 503 and 504. Other calls
-// (claims) are only retried if the attempt certainly had no effect: the connection failed,
-// or 429.
+// a broken connection, a time-out of the attempt, 429, 502, 503 and 504. Other calls (claims,
+// mailboxes, interrupts) are only retried if the attempt certainly had no effect: the
+// connection failed, or 429.
 type RetryPolicy struct {
 	// MaxAttempts includes the first attempt; 4 if 0. 1 never retries.
 	MaxAttempts int

@@ -5,8 +5,11 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,11 +60,11 @@ func serve() (url string, stop func() error, err error) {
 	}, nil
 }
 
-func realClient(t *testing.T) *client.Client {
+func realClient(t *testing.T, options ...client.Option) *client.Client {
 	t.Helper()
 	url, stop, err := serve()
 	require.NoError(t, err)
-	c := must(client.New(url, client.WithActor("ann")))(t)
+	c := must(client.New(url, append([]client.Option{client.WithActor("ann")}, options...)...))(t)
 	t.Cleanup(func() {
 		c.Close()
 		require.NoError(t, stop())
@@ -259,6 +262,33 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 		runCount++
 	}
 	require.Equal(t, 4, runCount)
+}
+
+// An interrupt whose reply is lost has ended a run, and the next one of the session may have begun.
+func TestALostReplyOfAnInterruptEndsNoOtherRun(t *testing.T) {
+	t.Parallel()
+	var c *client.Client
+	lost := false
+	c = realClient(t, client.WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil || lost || !strings.HasSuffix(r.URL.Path, "/interrupt") {
+			return response, err
+		}
+		lost = true
+		require.NoError(t, response.Body.Close())
+		must(c.ClaimRun(r.Context(), "second", api.ClaimOptions{WorkerID: "w"}))(t)
+		return nil, io.ErrUnexpectedEOF
+	})}))
+	session := must(c.CreateSession(t.Context(), client.CreateSessionParams{}))(t)
+	must(c.CreateSessionRun(t.Context(), session.SessionID, client.CreateRunParams{RunID: "first", Input: 1}))(t)
+	must(c.ClaimRun(t.Context(), "first", api.ClaimOptions{WorkerID: "w"}))(t)
+	must(c.CreateSessionRun(t.Context(), session.SessionID, client.CreateRunParams{RunID: "second", Input: 1}))(t)
+
+	_, err := c.InterruptSession(t.Context(), session.SessionID, "enough")
+	require.ErrorIs(t, err, client.ErrUnavailable)
+	require.True(t, lost)
+	require.Equal(t, api.StatusInterrupted, must(c.GetRun(t.Context(), "first"))(t).Status)
+	require.Equal(t, api.StatusRunning, must(c.GetRun(t.Context(), "second"))(t).Status)
 }
 
 func TestAWorkerWorksWithTheRealService(t *testing.T) {

@@ -59,10 +59,12 @@ func (c *Client) GetSession(ctx context.Context, sessionID string) (*api.Session
 type InterruptResult = api.InterruptReply
 
 // InterruptSession interrupts the session's active run and declines the parent
-// clarifications that wait in it. The reason may be empty. Errors: [ErrNotFound].
+// clarifications that wait in it. The reason may be empty. It is not retried if its reply is
+// lost: it would interrupt the next run. Errors: [ErrNotFound].
 func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string) (*InterruptResult, error) {
-	return work(ctx, c, at("/v1/sessions", sessionID, "interrupt"), api.ReasonBody{Reason: reason},
-		func(reply *InterruptResult) bool { return hasSessionID(&reply.Session) })
+	return wholeDocument(ctx, c, call{
+		method: http.MethodPost, path: at("/v1/sessions", sessionID, "interrupt"), body: api.ReasonBody{Reason: reason}, repeat: ifNotTaken,
+	}, func(reply *InterruptResult) bool { return hasSessionID(&reply.Session) })
 }
 
 // AmendSession changes a session's metadata, label and origin. Errors: [ErrNotFound],

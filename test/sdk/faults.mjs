@@ -179,7 +179,7 @@ const cases = {
       resolveActiveRunApprovals: (client) => client.resolveActiveRunApprovals("s", []),
       resolveSessionApprovals: (client) => client.resolveSessionApprovals("s", []),
       answerSessionQuestion: (client) => client.answerSessionQuestion("s", { request_id: "go", declined: true }),
-      sendInput: (client) => client.sendInput("s", {}), interruptSession: (client) => client.interruptSession("s"),
+      sendInput: (client) => client.sendInput("s", {}),
       endSession: (client) => client.endSession("s"), addRule: (client) => client.addRule({ effect: "deny", match: {} }),
       createRun: (client) => client.createRun({}), createSessionRun: (client) => client.createSessionRun("s", {}),
       createSession: (client) => client.createSession(), getSession: (client) => client.getSession("s"),
@@ -204,7 +204,7 @@ const cases = {
       rotateWebhook: (client) => client.rotateWebhook("w"), testWebhook: (client) => client.testWebhook("w"),
       testChannel: (client) => client.testChannel("mail", "ada@example.com"), addAddress: (client) => client.addAddress("mail", "ada@example.com"),
       verifyAddress: (client) => client.verifyAddress("a", "123456"),
-      mailbox: (client) => client.mailbox("s"),
+      mailbox: (client) => client.mailbox("s"), interruptSession: (client) => client.interruptSession("s"),
     };
     const lists = new Set(["mailbox", "deadLetters", "listSessionEvents", "listRunEvents", "allRunEvents"]);
     for (const [name, call] of [...Object.entries(calls), ...Object.entries(once)]) {

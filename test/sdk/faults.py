@@ -197,7 +197,7 @@ async def a_reply_without_members_says_nothing_and_only_a_call_that_may_be_repea
         "resolve_active_run_approvals": lambda client: client.resolve_active_run_approvals("s", []),
         "resolve_session_approvals": lambda client: client.resolve_session_approvals("s", []),
         "answer_session_question": lambda client: client.answer_session_question("s", {"request_id": "go", "declined": True}),
-        "send_input": lambda client: client.send_input("s", {}), "interrupt_session": lambda client: client.interrupt_session("s"),
+        "send_input": lambda client: client.send_input("s", {}),
         "end_session": lambda client: client.end_session("s"), "add_rule": lambda client: client.add_rule({"effect": "deny", "match": {}}),
         "create_run": lambda client: client.create_run({}), "create_session_run": lambda client: client.create_session_run("s", {}),
         "create_session": lambda client: client.create_session(), "get_session": lambda client: client.get_session("s"),
@@ -224,7 +224,7 @@ async def a_reply_without_members_says_nothing_and_only_a_call_that_may_be_repea
         "rotate_webhook": lambda client: client.rotate_webhook("w"), "test_webhook": lambda client: client.test_webhook("w"),
         "test_channel": lambda client: client.test_channel("mail", "ada@example.com"),
         "add_address": lambda client: client.add_address("mail", "ada@example.com"), "verify_address": lambda client: client.verify_address("a", "123456"),
-        "mailbox": lambda client: client.mailbox("s"),
+        "mailbox": lambda client: client.mailbox("s"), "interrupt_session": lambda client: client.interrupt_session("s"),
     }
     lists = {"mailbox", "dead_letters", "list_session_events", "list_run_events", "all_run_events"}
     for name, call in {**calls, **once}.items():

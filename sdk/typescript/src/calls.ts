@@ -144,10 +144,13 @@ export abstract class Calls {
     })).value;
   }
 
-  /** Interrupts the session's active run and declines the parent clarifications that wait in it. */
+  /**
+   * Interrupts the session's active run and declines the parent clarifications that wait in it. Not
+   * repeated when its reply is lost: it would interrupt the next run.
+   */
   async interruptSession(sessionId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.InterruptReply> {
     return (await this.transport.call<doc.InterruptReply>({
-      method: "POST", path: at("/v1/sessions", sessionId, "interrupt"), body: { reason: options.reason }, repeat: "always", needs: ["interrupted", "session"], signal: options.signal,
+      method: "POST", path: at("/v1/sessions", sessionId, "interrupt"), body: { reason: options.reason }, repeat: "if_not_taken", needs: ["interrupted", "session"], signal: options.signal,
     })).value;
   }
 

@@ -4,7 +4,7 @@ import { ProblemError } from "./errors.js";
  * How a call that is safe to repeat is repeated. Safe are reads, calls with an idempotency key
  * or an id, which are made where none was given, and calls that do nothing the second time.
  * They are repeated after a broken connection, a time-out of the attempt, 429, 502, 503 and
- * 504. Other calls (claims, mailboxes) are repeated only when the first certainly had
+ * 504. Other calls (claims, mailboxes, interrupts) are repeated only when the first certainly had
  * no effect.
  */
 export interface RetryPolicy {

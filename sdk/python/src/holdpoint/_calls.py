@@ -72,8 +72,9 @@ class Calls(Paging):
         return cast(doc.SessionView, (await self.transport.call("PATCH", at("/v1/sessions", session_id), body=dict(body), needs=["session_id"])).value)
 
     async def interrupt_session(self, session_id: str, *, reason: str | None = None) -> doc.InterruptReply:
-        """Interrupts the session's active run and declines the parent clarifications that wait in it."""
-        return cast(doc.InterruptReply, (await self.transport.call("POST", at("/v1/sessions", session_id, "interrupt"), body=without_none(reason=reason), needs=["interrupted", "session"])).value)
+        """Interrupts the session's active run and declines the parent clarifications that wait in it. Not repeated when its reply is
+        lost: it would interrupt the next run."""
+        return cast(doc.InterruptReply, (await self.transport.call("POST", at("/v1/sessions", session_id, "interrupt"), body=without_none(reason=reason), repeat="if_not_taken", needs=["interrupted", "session"])).value)
 
     async def end_session(self, session_id: str, *, reason: str | None = None) -> doc.SessionView:
         """Ends a session: its runs are cancelled and no run is accepted any more."""

@@ -234,7 +234,8 @@ class Holdpoint:
         return self._portal.call(self._async.amend_session(session_id, body))
 
     def interrupt_session(self, session_id: str, *, reason: str | None=None) -> doc.InterruptReply:
-        """Interrupts the session's active run and declines the parent clarifications that wait in it."""
+        """Interrupts the session's active run and declines the parent clarifications that wait in it. Not repeated when its reply is
+        lost: it would interrupt the next run."""
         return self._portal.call(self._async.interrupt_session(session_id, reason=reason))
 
     def end_session(self, session_id: str, *, reason: str | None=None) -> doc.SessionView:

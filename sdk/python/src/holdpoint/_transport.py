@@ -26,7 +26,7 @@ MAX_WAIT_SECONDS = 60.0
 class RetryPolicy:
     """How a call that is safe to repeat is repeated. Safe are reads, calls with an idempotency key or an id, which are made where
     none was given, and calls that do nothing the second time. They are repeated after a broken connection, a time-out of the
-    attempt, 429, 502, 503 and 504. Other calls (claims, mailboxes) are repeated only when the first certainly had no effect.
+    attempt, 429, 502, 503 and 504. Other calls (claims, mailboxes, interrupts) are repeated only when the first certainly had no effect.
     """
 
     max_attempts: int = 4
