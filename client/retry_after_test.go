@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -23,6 +26,32 @@ func TestAWaitOutlastsALongRetryAfter(t *testing.T) {
 		must(connect(t, service).WaitRun(t.Context(), "r", client.UntilDecided))(t)
 		require.Equal(t, 2*time.Minute, time.Since(begin))
 	})
+}
+
+// A proxy without a backend says nothing about the run, except before the first reply, when the URL
+// may be wrong.
+func TestAWaitOutlastsAProxyWithoutABackend(t *testing.T) {
+	t.Parallel()
+	const running, completed = `200 {"run_id":"r","status":"running"}`, `200 {"run_id":"r","status":"completed"}`
+	wait := func(t *testing.T, replies ...string) (run *api.RunView, err error) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			c := connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				status, body, _ := strings.Cut(replies[0], " ")
+				replies = replies[1:]
+				w.WriteHeader(must(strconv.Atoi(status))(t))
+				_, _ = io.WriteString(w, body)
+			}))
+			run, err = c.WaitRun(t.Context(), "r", client.UntilTerminal)
+		})
+		return run, err
+	}
+	run := must(wait(t, running, "404 no backend", "500 no backend", running, "404 no backend", completed))(t)
+	require.Equal(t, api.StatusCompleted, run.Status)
+	_, err := wait(t, "404 no backend", completed)
+	require.ErrorIs(t, err, client.ErrNotFound)
+	_, err = wait(t, running, `404 {"code":"run_not_found"}`, completed)
+	require.ErrorIs(t, err, client.ErrNotFound)
 }
 
 // A worker does not ask for runs sooner than every MaxRetryAfter.

@@ -222,10 +222,12 @@ func (c *Client) AwaitRun(ctx context.Context, runID string, until Until, wait t
 }
 
 // WaitRun returns a run once it fulfils the condition, however long that takes, even if the
-// service is unavailable meanwhile. It returns early with the context's error, or with any
-// other refusal, such as [ErrNotFound].
+// service is unavailable meanwhile or a proxy has no backend. It returns early with the
+// context's error, or with any other refusal, such as [ErrNotFound].
 func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*api.RunView, error) {
 	pause := c.retry.pauses()
+	// Before the first reply, a proxy's 404 may mean that the URL is wrong.
+	outlasts := transient
 	for {
 		asked := time.Now()
 		run, err := c.AwaitRun(ctx, runID, until, maxPrefer)
@@ -233,8 +235,9 @@ func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*api.R
 		case err == nil && until.reached(run.Status):
 			return run, nil
 		case err == nil:
+			outlasts = unanswered
 			err = pause.afterHeld(ctx, asked, maxPrefer)
-		case ctx.Err() == nil && transient(err):
+		case ctx.Err() == nil && outlasts(err):
 			err = pause.sleepAnyway(ctx, err)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,11 +43,12 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		reply := s.replies[0]
 		s.replies = s.replies[1:]
-		if reply, later := strings.CutSuffix(reply, " later"); reply == "503" {
+		reply, later := strings.CutSuffix(reply, " later")
+		if status, err := strconv.Atoi(reply); err == nil {
 			if later {
 				w.Header().Set("Retry-After", "3600")
 			}
-			w.WriteHeader(http.StatusServiceUnavailable)
+			w.WriteHeader(status)
 			return
 		}
 		reply, cut := strings.CutSuffix(reply, "CUT")
@@ -126,6 +128,19 @@ func TestStreamGoesOnAfterCuts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"session 2", "3", "4", "5", "6"}, list, "each once, whatever its name")
 	require.Equal(t, []string{"", "", "3", "3", "3", "3", "4", "5"}, service.asked)
+}
+
+// A proxy without a backend says nothing about the session, except before the first frame, when the
+// URL may be wrong.
+func TestStreamOutlastsAProxyWithoutABackend(t *testing.T) {
+	t.Parallel()
+	service := &scripted{view: alive, replies: []string{sessionAt2, "404", "500", event(3, "x")}}
+	list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", ""), 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"session 2", "3"}, list)
+	wrong := &scripted{view: alive, replies: []string{"404", sessionAt2}}
+	_, err = readItems(wrong.connect(t).StreamSession(t.Context(), "s", ""), 1)
+	require.ErrorIs(t, err, client.ErrNotFound)
 }
 
 func TestStreamEnds(t *testing.T) {

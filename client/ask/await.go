@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -38,6 +39,8 @@ func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (
 	reading := &reading{Asker: a, raised: raised, reader: rand.Text()}
 	until := time.Now().Add(wait)
 	patience := time.Now().Add(a.patience())
+	// Before the first reply, a proxy's 404 may mean that the URL is wrong.
+	outlasts := transient
 	// The first read is not held, so that the lease of a kept call is renewed before the wait.
 	atOnce := raised.fence == ""
 	for {
@@ -52,11 +55,12 @@ func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (
 		case err == nil && answer.settled():
 			return answer, nil
 		case err == nil:
+			outlasts = unanswered
 			a.keep(ctx, answer.Run)
 			patience = time.Now().Add(a.patience())
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case !transient(err) || time.Now().After(patience):
+		case !outlasts(err) || time.Now().After(patience):
 			return nil, err
 		default:
 			atOnce = true // to notice the end of an outage
@@ -195,7 +199,7 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 	}
 	completed, err := r.Client.CompleteRun(ctx, run.RunID, r.raised.fence, output)
 	if err != nil {
-		if !transient(err) {
+		if !unanswered(err) {
 			r.letGo()
 		}
 		return nil, unlessLost(err)
@@ -352,6 +356,14 @@ func unlessLost(err error) error {
 
 func transient(err error) bool {
 	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrRateLimited)
+}
+
+// unanswered reports whether an error says nothing about the run, even if a proxy without a backend
+// sent it.
+func unanswered(err error) bool {
+	var refused *client.Error
+	proxied := errors.As(err, &refused) && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound)
+	return proxied || transient(err)
 }
 
 // workerID names this process in a lease.

@@ -132,7 +132,7 @@ func (a *Asker) renew(ctx context.Context, runID, fence string, lease time.Durat
 		call, stop := context.WithTimeout(ctx, lease)
 		_, err := a.Client.Heartbeat(call, runID, client.HeartbeatParams{Fence: fence, LeaseMs: lease.Milliseconds()})
 		stop()
-		if err != nil && !transient(err) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		if err != nil && !unanswered(err) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			return
 		}
 	}

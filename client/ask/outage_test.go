@@ -1,14 +1,17 @@
 package ask_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/client/ask"
 )
@@ -49,6 +52,51 @@ func TestAWaitHeedsALongRetryAfter(t *testing.T) {
 				require.ErrorIs(t, err, client.ErrRateLimited)
 				require.InDelta(t, test.waited, time.Since(began), float64(time.Second))
 				require.InDelta(t, test.calls, calls, 1)
+			})
+		})
+	}
+}
+
+// A proxy without a backend says nothing about the request, except before the first reply, when the
+// URL may be wrong.
+func TestAWaitOutlastsAProxyWithoutABackend(t *testing.T) {
+	t.Parallel()
+	run := func(status api.Status) string {
+		return `{"run_id":"call-1","status":"` + string(status) + `","metadata":{"made_by":"holdpoint agent call"}}`
+	}
+	waiting, cancelled := run(api.StatusWaitingForApproval), run(api.StatusCancelled)
+	for name, test := range map[string]struct {
+		replies []string
+		ended   api.Status
+		err     error
+	}{
+		"after a reply": {replies: []string{waiting, "404", "500", waiting, "404", cancelled}, ended: api.StatusCancelled},
+		"at first":      {replies: []string{"404", cancelled}, err: client.ErrNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				proxy := func(w http.ResponseWriter, r *http.Request) {
+					reply := "[]"
+					if !strings.HasSuffix(r.URL.Path, "/events") {
+						reply, test.replies = test.replies[0], test.replies[1:]
+					}
+					switch reply {
+					case "404":
+						w.WriteHeader(http.StatusNotFound)
+					case "500":
+						w.WriteHeader(http.StatusInternalServerError)
+					default:
+						_, _ = io.WriteString(w, reply)
+					}
+				}
+				c, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: inProcess{proxy}}))
+				require.NoError(t, err)
+				answer, err := (&ask.Asker{Client: c}).Await(t.Context(), "call-1", -1)
+				require.ErrorIs(t, err, test.err)
+				if test.err == nil {
+					require.Equal(t, test.ended, answer.Ended)
+				}
 			})
 		})
 	}

@@ -420,6 +420,22 @@ const cases = {
     same(types, ["snapshot", "event"]);
   },
 
+  async "a wait outlasts a proxy without a backend"() {
+    const snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n';
+    const event = 'event: completed\nid: 2\ndata: {"id": "2", "run_id": "run-1", "event": {"type": "completed"}}\n\n';
+    const service = new Service({ "run-1": [run, [404, page], [500, page], { ...run, status: "completed" }], stream: [snapshot, [404, page], [500, page], event] });
+    same((await service.client.waitRun("run-1")).status, "completed");
+    service.routes["run-1"] = [run];
+    const types = [];
+    for await (const item of service.client.streamRun("run-1")) types.push(item.type);
+    same(types, ["snapshot", "event"]);
+    // Before the first reply the URL may be wrong.
+    for (const call of [(client) => client.waitRun("run-1"), (client) => client.streamRun("run-1").next()]) {
+      const error = await call(new Service({ "": [[404, page], snapshot] }).client).catch((error) => error);
+      same(isKind(error, "not_found"), true);
+    }
+  },
+
   async "the stream of the inbox says once that its connection is lost"() {
     const snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n';
     const service = new Service({ stream: [snapshot, [503, {}], [503, {}], snapshot] });

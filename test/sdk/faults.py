@@ -765,6 +765,23 @@ async def a_wait_outlasts_a_long_retry_after():
 
 
 @case
+async def a_wait_outlasts_a_proxy_without_a_backend():
+    done = {**RUN, "status": "completed"}
+    snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
+    event = 'event: completed\nid: 2\ndata: {"id": "2", "run_id": "run-1", "event": {"type": "completed"}}\n\n'
+    routes = {"run-1": [RUN, (404, PAGE), (500, PAGE), done], "stream": [snapshot, (404, PAGE), (500, PAGE), event]}
+    async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        assert (await client.wait_run("run-1"))["status"] == "completed"
+        service.routes["run-1"][:] = [RUN]
+        assert [item.type async for item in client.stream_run("run-1")] == ["snapshot", "event"]
+    # Before the first reply the URL may be wrong.
+    for call in (lambda client: client.wait_run("run-1"), lambda client: anext(client.stream_run("run-1"))):
+        async with Service(**{"": [(404, PAGE), snapshot]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            outcome = (await asyncio.gather(call(client), return_exceptions=True))[0]
+            assert is_kind(outcome, "not_found"), outcome
+
+
+@case
 async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
     snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n'
     async with Service(stream=[snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:

@@ -1,4 +1,4 @@
-import { type Call, type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
+import { type Call, type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, isUnanswered, maxWaitMs, newID, randomUUID } from "./http.js";
 import { appends } from "./appends.js";
 import { Calls } from "./calls.js";
 import { invalid, isKind, isTransient } from "./errors.js";
@@ -77,17 +77,20 @@ export class Holdpoint extends Calls {
     return await this.#get(at("/v1/runs", runId), { until: options.until ?? "terminal" }, options, waitMs, ["run_id"]);
   }
 
-  /** Returns a run when it is where `until` says, however long that takes. It outlasts an unavailable service. */
+  /** Returns a run when it is where `until` says, however long that takes. It outlasts an unavailable service, or a proxy without one. */
   async waitRun(runId: string, options: WaitOptions = {}): Promise<doc.RunView> {
     const pauses = this.transport.pauses();
+    // Before the first reply, a proxy's 404 may mean that the URL is wrong.
+    let outlasts = isTransient;
     for (;;) {
       const asked = now();
       try {
         const run = await this.awaitRun(runId, maxWaitMs, options);
+        outlasts = isUnanswered;
         if (options.until === "decided" ? !isWaiting(run.status) : isTerminal(run.status)) return run;
         await pauses.afterHeld(asked, maxWaitMs, options.signal);
       } catch (failure) {
-        if (options.signal?.aborted || !isTransient(failure)) throw failure;
+        if (options.signal?.aborted || !outlasts(failure)) throw failure;
         await pauses.afterAnyway(failure, options.signal);
       }
     }

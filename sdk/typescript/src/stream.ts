@@ -1,4 +1,4 @@
-import { Attempt, type Call, type CallOptions, type Transport, problem, textOf } from "./http.js";
+import { Attempt, type Call, type CallOptions, type Transport, isUnanswered, problem, textOf } from "./http.js";
 import { UnavailableError, invalid, isTransient } from "./errors.js";
 import { decodeJSON } from "./json.js";
 import type { RunEventEntry } from "./types.js";
@@ -97,7 +97,7 @@ export async function* stream<Snapshot>(
     } finally {
       connection.cut();
     }
-    if (options.signal?.aborted || !isTransient(failure) || (!opened && attempt >= transport.retry.maxAttempts)) throw failure;
+    if (options.signal?.aborted || !(opened ? isUnanswered(failure) : isTransient(failure) && attempt < transport.retry.maxAttempts)) throw failure;
     if (live && !kind.numbered) {
       live = false;
       yield { type: "gap", reason: "lost" };

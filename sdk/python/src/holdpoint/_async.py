@@ -6,7 +6,7 @@ import asyncio
 import copy
 import ssl
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from . import types as doc
@@ -14,7 +14,7 @@ from ._appends import keyed_appends
 from ._calls import Calls
 from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import Kind, StreamItem, number_of, stream
-from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
+from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, is_unanswered, new_id, now, without_none
 from .errors import HoldpointError, is_kind, is_transient
 from .grants import input_digest
 
@@ -77,18 +77,20 @@ class AsyncHoldpoint(Calls):
         self, run_id: str, *, until: Literal["decided", "terminal"] = "terminal", timeout_seconds: float | None = None,
     ) -> doc.RunView:
         """Returns a run when it is where until says: over, or not waiting for a person (any more). It outlasts an unavailable
-        service. Raises TimeoutError after timeout_seconds."""
+        service, or a proxy without one. Raises TimeoutError after timeout_seconds."""
         async with asyncio.timeout(timeout_seconds):
             pauses = self.transport.pauses()
+            outlasts: Callable[[object], bool] = is_transient  # before the first reply, a proxy's 404 may mean that the URL is wrong
             while True:
                 asked = now()
                 try:
                     run = await self.await_run(run_id, MAX_WAIT_SECONDS, until=until)
+                    outlasts = is_unanswered
                     if run["status"] in TERMINAL or (until == "decided" and run["status"] not in WAITING):
                         return run
                     await pauses.after_held(asked, MAX_WAIT_SECONDS)
                 except HoldpointError as failure:
-                    if not is_transient(failure):
+                    if not outlasts(failure):
                         raise
                     await pauses.after_anyway(failure)
 

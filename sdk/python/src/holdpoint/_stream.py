@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from ._http import MAX_REPLY_BYTES, Response
 from ._json import decode_json
-from ._transport import Transport, problem
+from ._transport import Transport, is_unanswered, problem
 from .errors import HoldpointError, UnavailableError, invalid, is_transient
 from .types import RunEventEntry
 
@@ -120,7 +120,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
             raise UnavailableError(f"GET {kind.path}: the stream ended")
         except (HoldpointError, TimeoutError) as thrown:
             failure = UnavailableError(f"GET {kind.path}: silence") if isinstance(thrown, TimeoutError) else thrown
-            if not is_transient(failure) or (not opened and attempt >= transport.retry.max_attempts):
+            if not (is_unanswered(failure) if opened else is_transient(failure) and attempt < transport.retry.max_attempts):
                 raise failure from thrown
         if live and not kind.numbered:
             live = False

@@ -54,7 +54,7 @@ class Holdpoint:
 
     def wait_run(self, run_id: str, *, until: Literal['decided', 'terminal']='terminal', timeout_seconds: float | None=None) -> doc.RunView:
         """Returns a run when it is where until says: over, or not waiting for a person (any more). It outlasts an unavailable
-        service. Raises TimeoutError after timeout_seconds."""
+        service, or a proxy without one. Raises TimeoutError after timeout_seconds."""
         return self._portal.call(self._async.wait_run(run_id, until=until, timeout_seconds=timeout_seconds))
 
     def approve(self, shown: Mapping[str, Any], *, updated_input: Any=None, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_as: Literal['exact', 'command', 'prefix', 'folder', 'tool'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
