@@ -68,12 +68,7 @@ type AuditListParams struct {
 // [ErrForbidden].
 func (c *Client) ListAudit(ctx context.Context, params AuditListParams) (*api.AuditList, error) {
 	query := url.Values{}
-	if params.Limit > 0 {
-		query.Set("limit", strconv.Itoa(params.Limit))
-	}
-	if params.Cursor != "" {
-		query.Set("cursor", params.Cursor)
-	}
+	PageParams(params).addTo(query)
 	return get[api.AuditList](ctx, c, at("/v1/audit"), query, "data")
 }
 

@@ -20,6 +20,14 @@ type PageParams struct {
 
 func (p PageParams) page() PageParams { return p }
 
+// addTo sets the parameters that are not empty.
+func (p PageParams) addTo(query url.Values) {
+	if p.Limit != 0 {
+		query.Set("limit", strconv.Itoa(p.Limit))
+	}
+	set(query, "cursor", p.Cursor)
+}
+
 // Page is one page of a list.
 type Page[T any] = api.Page[T]
 
@@ -37,10 +45,7 @@ func listPage[T any](ctx context.Context, c *Client, params listParams, page Pag
 	for name, value := range filters {
 		set(query, name, value)
 	}
-	if page.Limit != 0 {
-		query.Set("limit", strconv.Itoa(page.Limit))
-	}
-	set(query, "cursor", page.Cursor)
+	page.addTo(query)
 	return get[Page[T]](ctx, c, from, query, "items", "pagination")
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -32,15 +31,8 @@ type TokenListParams struct {
 // ListTokens returns a page of tokens, oldest first. Errors: [ErrForbidden].
 func (c *Client) ListTokens(ctx context.Context, params TokenListParams) (*api.TokenList, error) {
 	query := url.Values{}
-	if params.State != "" {
-		query.Set("state", string(params.State))
-	}
-	if params.Limit > 0 {
-		query.Set("limit", strconv.Itoa(params.Limit))
-	}
-	if params.Cursor != "" {
-		query.Set("cursor", params.Cursor)
-	}
+	set(query, "state", string(params.State))
+	PageParams{Limit: params.Limit, Cursor: params.Cursor}.addTo(query)
 	return get[api.TokenList](ctx, c, at("/v1/tokens"), query, "data")
 }
 

@@ -31,8 +31,6 @@ class AsyncTask:
         self.claim = claim
         self._lease = Lease(client, claim, lease_ms)
         self._waits = Waits(self._lease, poll_seconds)
-        self.on_stop: Callable[[HoldpointError], None] = lambda _reason: None
-        self._lease.on_stop = lambda reason: self.on_stop(reason)
         self._lease.on_over = self._waits.end
         self._emitted = Emitted(claim["run"], encode_json(claim["checkpoint"]) if "checkpoint" in claim else "")
         self._waits.add(claim.get("resume"))
@@ -96,6 +94,10 @@ class AsyncTask:
     def interrupted(self) -> bool:
         """Whether a wait for a person ended because the worker stops. The worker asks."""
         return self._waits.interrupted
+
+    def on_stop(self, call: Callable[[HoldpointError], None]) -> None:
+        """Makes the call once the handler must not go on. The worker calls it."""
+        self._lease.on_stop = call
 
     def drain(self) -> None:
         """Ends the waits for people. Their requests stay open for the next worker that claims the run. The worker calls it."""

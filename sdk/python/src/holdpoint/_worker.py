@@ -163,7 +163,7 @@ class AsyncWorker:
         def cancel(_reason: HoldpointError) -> None:
             handling.cancel()
 
-        task.on_stop = cancel
+        task.on_stop(cancel)
         if task.stopped:
             handling.cancel()
         try:
