@@ -41,7 +41,11 @@ var frameworks = []struct {
 // in a clone in which nothing was built.
 func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 	for _, framework := range frameworks {
-		t.Run(framework.example, func(t *testing.T) {
+		name := framework.example
+		if framework.expires != "" {
+			name += "-expired"
+		}
+		t.Run(name, func(t *testing.T) {
 			rig.Need(t, "node")
 			rig.Need(t, "npm")
 			directory := filepath.Join(freshClone(t), "examples", framework.example)
