@@ -265,8 +265,8 @@ func decisionOn(asked api.ApprovalRequest, resume *api.Resume) (api.SettledAppro
 		return api.SettledApproval{}, fmt.Errorf("it is about request %s, and this call asked %s", given.ID, asked.ID)
 	case theirs != mine:
 		return api.SettledApproval{}, fmt.Errorf("its input is %s", prompt.Compact(given.Input))
-	case given.ToolName != asked.ToolName || given.ToolCallID != asked.ToolCallID || len(given.PatternKeys) > 0:
-		return api.SettledApproval{}, fmt.Errorf("it is about tool %s, call %s, pattern keys %q", given.ToolName, given.ToolCallID, given.PatternKeys)
+	case given.ToolName != asked.ToolName || given.ToolCallID != asked.ToolCallID || len(given.PatternKeys) > 0 || given.Directory != asked.Directory:
+		return api.SettledApproval{}, fmt.Errorf("it is about tool %s, call %s, pattern keys %q, directory %q", given.ToolName, given.ToolCallID, given.PatternKeys, given.Directory)
 	}
 	return settled, nil
 }

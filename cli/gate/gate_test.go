@@ -65,14 +65,15 @@ func TestDecisionOn(t *testing.T) {
 		require.NoError(t, err, name)
 	}
 	for name, decisions := range map[string][]api.SettledApproval{
-		"none":              nil,
-		"another request":   settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" }),
-		"another's edit":    settled(func(s *api.SettledApproval) { s.Resolution.RequestID = "other" }),
-		"another input":     settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"command":"ls","argv":["rm"],"cwd":"/w"}`) }),
-		"another directory": settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"command":"ls","argv":["ls"],"cwd":"/"}`) }),
-		"another tool":      settled(func(s *api.SettledApproval) { s.Request.ToolName = "date" }),
-		"another call":      settled(func(s *api.SettledApproval) { s.Request.ToolCallID = "c" }),
-		"pattern keys":      settled(func(s *api.SettledApproval) { s.Request.PatternKeys = []string{"harmless"} }),
+		"none":                      nil,
+		"another request":           settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" }),
+		"another's edit":            settled(func(s *api.SettledApproval) { s.Resolution.RequestID = "other" }),
+		"another input":             settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"command":"ls","argv":["rm"],"cwd":"/w"}`) }),
+		"another directory":         settled(func(s *api.SettledApproval) { s.Request.Input = api.JSON(`{"command":"ls","argv":["ls"],"cwd":"/"}`) }),
+		"another request directory": settled(func(s *api.SettledApproval) { s.Request.Directory = "/srv" }),
+		"another tool":              settled(func(s *api.SettledApproval) { s.Request.ToolName = "date" }),
+		"another call":              settled(func(s *api.SettledApproval) { s.Request.ToolCallID = "c" }),
+		"pattern keys":              settled(func(s *api.SettledApproval) { s.Request.PatternKeys = []string{"harmless"} }),
 		"one more with it": append(settled(func(*api.SettledApproval) {}),
 			settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" })...),
 	} {
