@@ -2,11 +2,15 @@ package agent
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -236,4 +240,27 @@ func TestTriedVersionsAreDocumented(t *testing.T) {
 		}
 		require.NotEmpty(t, one.program)
 	}
+}
+
+// TestWritablePrograms: a program that runs cannot be opened for writing, which says nothing about the rights
+// to it.
+func TestWritablePrograms(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	require.True(t, writable(program))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(program, link))
+	require.True(t, writable(link))
+	require.False(t, writable(link+"-missing"))
+	if runtime.GOOS != "linux" {
+		return
+	}
+	// This link is in a directory where no user can create files.
+	require.True(t, writable("/proc/self/exe"))
+	_, err = os.OpenFile(program, os.O_WRONLY, 0)
+	require.ErrorIs(t, err, syscall.ETXTBSY)
+	require.True(t, mayWrite(err))
+	require.False(t, mayWrite(&fs.PathError{Op: "open", Path: program, Err: syscall.EACCES}))
+	require.False(t, mayWrite(&fs.PathError{Op: "open", Path: program, Err: syscall.EROFS}))
 }

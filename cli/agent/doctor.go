@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 	"mvdan.cc/sh/v3/syntax"
@@ -269,17 +270,29 @@ func textOf(word *syntax.Word) string {
 	return text.String()
 }
 
-// writable reports whether this user can write a file, or replace it in its directory.
+// writable reports whether this user can write a file, or replace it or the link to it in its
+// directory.
 func writable(path string) bool {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
 		_ = file.Close()
-		return true
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".holdpoint-*")
+	if mayWrite(err) || createsIn(filepath.Dir(path)) {
+		return true
+	}
+	target, err := filepath.EvalSymlinks(path)
+	return err == nil && createsIn(filepath.Dir(target))
+}
+
+// mayWrite reports whether this user may write a file that was opened for writing with this error.
+// The system refuses that for a running program, after it has checked the rights.
+func mayWrite(err error) bool { return err == nil || errors.Is(err, syscall.ETXTBSY) }
+
+func createsIn(directory string) bool {
+	probe, err := os.CreateTemp(directory, ".holdpoint-*")
 	if err != nil {
 		return false
 	}
