@@ -291,7 +291,7 @@ func (t *tools) reader(tool string) Reader {
 		}
 		reading := Reading{Run: decided.Run}
 		switch {
-		case decided.Run.Status == api.StatusCancelled || decided.Run.Status == api.StatusInterrupted:
+		case decided.Run.Status.Terminal() && decided.Run.Status != api.StatusCompleted:
 			reading.Message = sentence(decided)
 		case decided.Outcome != "" || decided.Ended != "":
 			reading.Result, reading.Spent = show(tool, decided, nil), decided.Spent

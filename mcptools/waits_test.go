@@ -216,6 +216,20 @@ func TestACallParksAsATask(t *testing.T) {
 	require.Nil(t, cancelled.Result)
 	require.Contains(t, cancelled.StatusMessage, "so it was not allowed")
 
+	// A worker that fails the run has failed the task, even after a decision.
+	task = r.ask(takesTask, "request_approval", deploy, nil)
+	open = s.pending()
+	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorDeny})
+	claim, err := s.person.ClaimRun(t.Context(), open.RunID, api.ClaimOptions{WorkerID: "another"})
+	require.NoError(t, err)
+	_, err = s.person.FailRun(t.Context(), open.RunID, claim.Lease.Fence, "it cannot be resumed")
+	require.NoError(t, err)
+	failed := other.task(takesTask, "tasks/get", task.TaskID)
+	require.Equal(t, "failed", failed.Status)
+	require.Nil(t, failed.Result)
+	require.Equal(t, "it cannot be resumed", failed.StatusMessage)
+	require.Equal(t, "it cannot be resumed", failed.Error.Message)
+
 	// Observers, and clients without tasks, get no task.
 	require.Equal(t, "pending", r.ask(takesTask, "request_approval", `{"tool_name":"x","input":{},"wait_seconds":0}`, nil).told(s).Status)
 	require.Equal(t, "pending", r.ask(mcp.ClientCapabilities{}, "request_approval", `{"tool_name":"y","input":{},"wait_seconds":0}`, nil).told(s).Status)
