@@ -3,6 +3,7 @@ package mcptools
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -187,18 +188,22 @@ type optionArgument struct {
 // UnmarshalJSON implements the interface of json.Unmarshal.
 func (o *optionArgument) UnmarshalJSON(text []byte) error {
 	*o = optionArgument{}
-	if jsontext.Value(text).Kind() == '"' {
-		return json.Unmarshal(text, &o.Label)
-	}
 	type object optionArgument
-	if err := json.Unmarshal(text, (*object)(o), json.RejectUnknownMembers(true)); err != nil {
+	into := any((*object)(o))
+	if jsontext.Value(text).Kind() == '"' {
+		into = &o.Label
+	}
+	if err := json.Unmarshal(text, into, json.RejectUnknownMembers(true)); err != nil {
 		return err
 	}
-	if o.Label == "" {
-		return errors.New("an option needs a label")
+	if strings.TrimSpace(o.Label) == "" {
+		return errNoLabel
 	}
 	return nil
 }
+
+// errNoLabel: the service would fill in a label, and the answer would be about another question.
+var errNoLabel = errors.New("an option needs a label")
 
 type checkArguments struct {
 	RunID string `json:"run_id"`

@@ -377,7 +377,8 @@ func TestAnAgentsQuestionIsAQuestion(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"behavior":"deny","message":"The question was declined by ada: ask later"}`, answer())
 
-	for _, input := range []string{`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`, `{"questions":[{"question":"Same?"},{"question":"Same?"}]}`} {
+	for _, input := range []string{`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`, `{"questions":[{"question":"Same?"},{"question":"Same?"}]}`,
+		`{"questions":[{"question":"Which?","options":[{"label":"x"},{"label":""}]}]}`, `{"question":"Which?","choices":["x",""]}`} {
 		require.Contains(t, s.prompt(s.agent(), `{"tool_name":"AskUserQuestion","input":`+input+`}`)(), `"behavior":"deny"`, input)
 	}
 }
@@ -674,7 +675,7 @@ func TestOptionsWithDescriptions(t *testing.T) {
 	options := page.Items[0].Request.Questions[0].Options
 	require.Equal(t, []string{"staging", "production"}, []string{options[0].Label, options[1].Label})
 	require.Equal(t, []string{"", "customers see it"}, []string{options[0].Description, options[1].Description})
-	for _, bad := range []string{`[{"description":"x"}]`, `[{"label":"x","lable":"y"}]`, `[7]`} {
+	for _, bad := range []string{`[{"description":"x"}]`, `[""]`, `["x"," "]`, `[{"label":""}]`, `[{"label":"x","lable":"y"}]`, `[7]`} {
 		result, err := s.agent().CallTool(t.Context(), &mcp.CallToolParams{Name: "ask_user", Arguments: json.RawMessage(`{"question":"?","wait_seconds":0,"options":` + bad + `}`)})
 		require.True(t, err != nil || result.IsError, bad)
 	}

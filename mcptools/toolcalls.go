@@ -142,6 +142,9 @@ func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
 	if len(given.Questions) == 0 && given.Single != "" {
 		one := api.UserQuestion{ID: "q1", Question: given.Single, AllowFreeform: new(true)}
 		for i, choice := range given.Choices {
+			if strings.TrimSpace(choice) == "" {
+				return nil, errNoLabel
+			}
 			one.Options = append(one.Options, api.QuestionOption{ID: optionID(i), Label: choice})
 		}
 		if given.Freeform != nil && len(one.Options) > 0 {
@@ -163,6 +166,9 @@ func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
 		}
 		questions[i] = api.UserQuestion{ID: "q" + strconv.Itoa(i+1), Header: asked.Header, Question: asked.Question, MultiSelect: asked.MultiSelect, AllowFreeform: new(true)}
 		for n, option := range asked.Options {
+			if strings.TrimSpace(option.Label) == "" {
+				return nil, errNoLabel
+			}
 			questions[i].Options = append(questions[i].Options, api.QuestionOption{
 				ID: optionID(n), Label: option.Label, Description: option.Description, Preview: option.Preview,
 			})

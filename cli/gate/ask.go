@@ -116,18 +116,21 @@ type asking struct {
 }
 
 // asks returns the question as a suspension. An option's id is its text if that is a valid
-// id.
+// id, otherwise its number. It has one in any case, because answerOn compares the question
+// with the stored one.
 func (a *asking) asks(afterMs *int64) *api.Suspension {
 	question := api.UserQuestion{
 		ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive,
 		AllowFreeform: &a.input.Free,
 	}
-	for _, option := range a.input.Options {
-		entry := api.QuestionOption{Label: option}
-		if len(option) <= api.MaxNameLength && !strings.ContainsAny(option, "\r\n\t") {
-			entry.ID = option
+	for i, option := range a.input.Options {
+		id := option
+		if len(option) > api.MaxNameLength || strings.ContainsAny(option, "\r\n\t") {
+			for id = fmt.Sprintf("option-%d", i+1); slices.Contains(a.input.Options, id); {
+				id += "-"
+			}
 		}
-		question.Options = append(question.Options, entry)
+		question.Options = append(question.Options, api.QuestionOption{ID: id, Label: option})
 	}
 	return &api.Suspension{
 		SuspensionID: a.requestID,
