@@ -232,7 +232,7 @@ func startCode(err error) int {
 
 // forward sends signals to the command, including one that arrived while it was started.
 func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
-	e.relay.catchAgain(forwardedSignals)
+	e.relay.catch()
 	e.relay.direct(func(received os.Signal) {
 		if !fromTerminal(received) {
 			send(received)

@@ -3,11 +3,13 @@ package gate
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 )
 
 // relay forwards the signals of the process to one receiver at a time.
 type relay struct {
+	signals  []os.Signal
 	received chan os.Signal
 	quit     chan struct{}
 	done     chan struct{}
@@ -16,10 +18,12 @@ type relay struct {
 	to func(os.Signal)
 }
 
-// newRelay catches signals, and drops them until direct is called.
+// newRelay catches signals, and drops them until direct is called. A signal that was ignored
+// at start, as under nohup, stays ignored.
 func newRelay(signals ...os.Signal) *relay {
 	r := &relay{received: make(chan os.Signal, 16), quit: make(chan struct{}), done: make(chan struct{}), to: func(os.Signal) {}}
-	signal.Notify(r.received, signals...)
+	r.signals = slices.DeleteFunc(slices.Clone(signals), signal.Ignored)
+	r.catch()
 	go r.pass()
 	return r
 }
@@ -53,7 +57,11 @@ func (r *relay) stop() {
 	<-r.done
 }
 
-// release restores the default effect of the signals for now, and catchAgain catches them
-// again.
-func (r *relay) release()                       { signal.Stop(r.received) }
-func (r *relay) catchAgain(signals []os.Signal) { signal.Notify(r.received, signals...) }
+// release restores the default effect of the signals for now, and catch catches them again.
+func (r *relay) release() { signal.Stop(r.received) }
+
+func (r *relay) catch() {
+	if len(r.signals) > 0 { // Notify without signals catches all
+		signal.Notify(r.received, r.signals...)
+	}
+}
