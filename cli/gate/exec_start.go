@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -207,8 +205,12 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 
 // launch starts a command with the streams of this process.
 func (e *execution) launch(command *exec.Cmd, plan plan) error {
-	// The command does not get the token, so it cannot approve its own requests.
-	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
+	// The command does not get the token, so it cannot approve its own requests, nor a
+	// variable that the person who approved it removed.
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return name == console.TokenVariable || slices.Contains(plan.without, name)
+	})
 	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
 		command.Env = append(command.Env, name+"="+plan.env[name])
 	}
@@ -250,61 +252,6 @@ func endOf(state *os.ProcessState) (code int, signal string) {
 		return console.SignalCode(status.Signal()), status.Signal().String()
 	}
 	return state.ExitCode(), ""
-}
-
-// plan is the approved command.
-type plan struct {
-	argv   []string
-	cwd    string
-	env    map[string]string
-	edited bool
-	// bound is what the command resolved to when it was approved; nil if an edit changed
-	// it.
-	bound *resolved
-	// sameCwd reports that the directory was not edited, newArguments that the arguments
-	// were.
-	sameCwd, newArguments bool
-}
-
-func (p plan) line() string { return prompt.QuoteLine(p.argv) }
-
-// planOf returns the command to run: as shown, or as edited by the person who approved it.
-// An edited argv wins; a line that was edited alone is run by the shell.
-func planOf(settled api.SettledApproval) (plan, error) {
-	var shown, updated callInput
-	if err := json.Unmarshal(settled.Request.Input, &shown); err != nil || len(shown.Argv) == 0 {
-		return plan{}, fmt.Errorf("request %s does not hold a command", settled.Request.ID)
-	}
-	approved := plan{argv: shown.Argv, cwd: shown.Cwd, env: shown.Env, bound: shown.Resolved, sameCwd: true}
-	if settled.Resolution.UpdatedInput == nil {
-		return approved, nil
-	}
-	if err := json.Unmarshal(settled.Resolution.UpdatedInput, &updated); err != nil {
-		return plan{}, fmt.Errorf("the edited input of request %s does not hold a command: %w", settled.Request.ID, err)
-	}
-	if updated.Resolved != nil && !reflect.DeepEqual(updated.Resolved, shown.Resolved) || updated.Variables != nil && !maps.Equal(updated.Variables, shown.Variables) {
-		return plan{}, fmt.Errorf("the edited input of request %s changes resolved or variables, which describe this machine", settled.Request.ID)
-	}
-	line := strings.TrimSpace(updated.Command)
-	switch {
-	case len(updated.Argv) > 0 && !slices.Equal(updated.Argv, shown.Argv):
-		approved.argv, approved.edited, approved.newArguments = updated.Argv, true, true
-		approved.bound = approved.bound.withArgv(shown.Argv, updated.Argv)
-	case line != "" && line != strings.TrimSpace(shown.Command):
-		approved.argv, approved.edited = []string{"/bin/sh", "-c", updated.Command}, true
-		approved.bound = nil
-	}
-	if updated.Cwd != "" && updated.Cwd != shown.Cwd {
-		approved.cwd, approved.edited = updated.Cwd, true
-		approved.bound, approved.sameCwd = nil, false
-	}
-	if updated.Env != nil && !maps.Equal(updated.Env, shown.Env) {
-		approved.env, approved.edited = updated.Env, true
-	}
-	if _, has := approved.env[console.TokenVariable]; has {
-		return plan{}, fmt.Errorf("the edited input of request %s sets %s", settled.Request.ID, console.TokenVariable)
-	}
-	return approved, nil
 }
 
 // keeper renews the lease of a run while its command runs.

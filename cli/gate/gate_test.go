@@ -42,6 +42,32 @@ func TestPlanOf(t *testing.T) {
 	require.Error(t, err)
 }
 
+// The edit replaces the variables as a whole, and the command does not get one that it removes.
+func TestPlanOfEditedVariables(t *testing.T) {
+	t.Parallel()
+	const shown = `{"command":"ls","argv":["ls"],"cwd":"/w","env":{"A":"1","LD_PRELOAD":"/x.so"}}`
+	for name, test := range map[string]struct {
+		updated string
+		env     map[string]string
+		without []string
+		edited  bool
+	}{
+		"as asked":            {"", map[string]string{"A": "1", "LD_PRELOAD": "/x.so"}, nil, false},
+		"sent back unchanged": {shown, map[string]string{"A": "1", "LD_PRELOAD": "/x.so"}, nil, false},
+		"one removed":         {`{"argv":["ls"],"env":{"A":"2","B":"3"}}`, map[string]string{"A": "2", "B": "3"}, []string{"LD_PRELOAD"}, true},
+		"none left":           {`{"argv":["ls"],"env":{}}`, map[string]string{}, []string{"A", "LD_PRELOAD"}, true},
+		"no env":              {`{"argv":["ls"]}`, nil, []string{"A", "LD_PRELOAD"}, true},
+	} {
+		settled := api.SettledApproval{Request: api.ApprovalRequest{ID: "a", Input: api.JSON(shown)}}
+		if test.updated != "" {
+			settled.Resolution.UpdatedInput = api.JSON(test.updated)
+		}
+		got, err := planOf(settled)
+		require.NoError(t, err, name)
+		require.Equal(t, plan{argv: []string{"ls"}, cwd: "/w", env: test.env, without: test.without, edited: test.edited, sameCwd: true}, got, name)
+	}
+}
+
 // A decision counts only for the exact request of the call. It differs if any member does
 // by which a rule could have matched.
 func TestDecisionOn(t *testing.T) {
