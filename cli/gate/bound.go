@@ -48,9 +48,9 @@ func (c *boundCommand) bind(plan plan) error {
 	}
 	if plan.bound != nil {
 		if plan.newArguments {
-			now.Script = nil // it depends on the new arguments
+			now = now.withoutScripts() // they depend on the new arguments
 		}
-		if err := plan.bound.compare(now, plan.argv); err != nil {
+		if err := plan.bound.compare(now, plan.argv[0]); err != nil {
 			return err
 		}
 	}
@@ -76,12 +76,24 @@ func (c *boundCommand) bind(plan plan) error {
 	return nil
 }
 
-// compare returns a changedError for the first file that is not the approved one.
-func (r *resolved) compare(now resolved, argv []string) error {
-	for _, one := range []struct {
+// compare returns a changedError for the first file that differs.
+func (r resolved) compare(now resolved, name string) error {
+	type pair struct {
 		noun          string
 		approved, now *boundFile
-	}{{"program", &r.Program, &now.Program}, {"interpreter", r.Interpreter, now.Interpreter}, {"script", r.Script, now.Script}} {
+	}
+	pairs := []pair{{"program", &r.Program, &now.Program}, {"interpreter", r.Interpreter, now.Interpreter}, {"script", r.Script, now.Script}}
+	for i := range max(len(r.OtherScripts), len(now.OtherScripts)) {
+		other := pair{noun: "script"}
+		if i < len(r.OtherScripts) {
+			other.approved = &r.OtherScripts[i]
+		}
+		if i < len(now.OtherScripts) {
+			other.now = &now.OtherScripts[i]
+		}
+		pairs = append(pairs, other)
+	}
+	for _, one := range pairs {
 		was, is := boundFile{}, boundFile{}
 		if one.approved != nil {
 			was = *one.approved
@@ -95,7 +107,7 @@ func (r *resolved) compare(now resolved, argv []string) error {
 		case was.Path != is.Path && is.Path == "":
 			return &changedError{fmt.Sprintf("the %s %s has gone", one.noun, was.Path)}
 		case was.Path != is.Path:
-			return &changedError{fmt.Sprintf("%s has come to mean %s instead of %s", argv[0], is.Path, was.Path)}
+			return &changedError{fmt.Sprintf("%s has come to mean %s instead of %s", name, is.Path, was.Path)}
 		case was.SHA256 != is.SHA256:
 			return &changedError{fmt.Sprintf("the content of the %s %s has changed", one.noun, was.Path)}
 		}

@@ -24,6 +24,9 @@ type resolved struct {
 	Interpreter *boundFile `json:"interpreter,omitempty"`
 	// Script is the first file among the arguments of an interpreter.
 	Script *boundFile `json:"script,omitempty"`
+	// OtherScripts are the files after Script, if that may be the value of an option: one of them is
+	// then the script.
+	OtherScripts []boundFile `json:"other_scripts,omitempty"`
 	// SearchPath is PATH if it has directories that a clean shell does not have.
 	SearchPath string `json:"PATH,omitempty"`
 }
@@ -54,12 +57,16 @@ func resolve(argv []string, cwd string) (resolved, error) {
 		}
 		found.Interpreter = &file
 	}
-	if script := scriptOf(argv, cwd, found.Program.Path); script != "" {
+	for _, script := range scriptsOf(argv, cwd, found.Program.Path) {
 		file, err := bound(script)
 		if err != nil {
 			return resolved{}, err
 		}
-		found.Script = &file
+		if found.Script == nil {
+			found.Script = &file
+		} else {
+			found.OtherScripts = append(found.OtherScripts, file)
+		}
 	}
 	found.SearchPath = searchPath()
 	return found, nil
@@ -123,74 +130,6 @@ func interpreterOf(path string) string {
 	return ""
 }
 
-// interpreters are programs that run a file among their arguments, without a version suffix, each
-// with the letters of the short options whose value is the code itself.
-var interpreters = map[string]string{
-	"sh": "c", "bash": "c", "dash": "c", "zsh": "c", "ksh": "c", "fish": "c", "busybox": "c", "pwsh": "ce", "python": "c", "pypy": "c",
-	"node": "ep", "nodejs": "ep", "bun": "ep", "deno": "ep", "ruby": "e", "perl": "eE", "php": "rBRE", "lua": "e", "tclsh": "", "rscript": "e", "osascript": "e",
-}
-
-// restOfWord has the letters of short options of some interpreters whose value is the rest of the word.
-var restOfWord = map[string]string{"python": "WXm", "pypy": "WXm", "perl": "IMmCDFx0", "ruby": "IrCK"}
-
-// carriers run the program among their arguments as it is.
-var carriers = []string{"env", "sudo", "doas", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "chrt", "taskset"}
-
-// interpreterName returns the key of a program in interpreters, "" for other programs.
-func interpreterName(program string) string {
-	name := strings.TrimRight(strings.ToLower(strings.TrimSuffix(filepath.Base(program), ".exe")), "0123456789.-")
-	if _, is := interpreters[name]; is {
-		return name
-	}
-	return ""
-}
-
-// scriptOf returns the script that an interpreter runs, also behind a program that only starts it: the
-// first argument that is a file. A script in the arguments themselves is shown as an argument.
-func scriptOf(argv []string, cwd, program string) string {
-	name, arguments := interpreterName(argv[0]), argv[1:]
-	if name == "" {
-		name = interpreterName(program)
-	}
-	if at := slices.IndexFunc(arguments, func(word string) bool { return interpreterName(word) != "" }); name == "" && at >= 0 && slices.Contains(carriers, filepath.Base(argv[0])) {
-		name, arguments = interpreterName(arguments[at]), arguments[at+1:]
-	}
-	if name == "" {
-		return ""
-	}
-	for _, argument := range arguments {
-		if strings.HasPrefix(argument, "-") && argument != "-" {
-			if isCode(name, argument) {
-				return "" // such as sh -ec 'COMMAND'
-			}
-			continue
-		}
-		if !filepath.IsAbs(argument) {
-			argument = filepath.Join(cwd, argument)
-		}
-		if info, err := os.Stat(argument); err == nil && info.Mode().IsRegular() {
-			return argument
-		}
-	}
-	return ""
-}
-
-// isCode reports whether an option of an interpreter is followed by code, or has it.
-func isCode(interpreter, option string) bool {
-	if strings.HasPrefix(option, "--") {
-		return false
-	}
-	for _, letter := range option[1:] {
-		switch {
-		case strings.ContainsRune(interpreters[interpreter], letter):
-			return true
-		case strings.ContainsRune(restOfWord[interpreter], letter):
-			return false
-		}
-	}
-	return false
-}
-
 // cleanPath are the directories in the PATH of a clean shell.
 var cleanPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games", "/usr/local/games", "/snap/bin", "/opt/homebrew/bin", "/opt/homebrew/sbin"}
 
@@ -241,5 +180,11 @@ func (r *resolved) withArgv(shown, edited []string) *resolved {
 	if r == nil || r.Script != nil || shown[0] != edited[0] {
 		return nil
 	}
+	return r
+}
+
+// withoutScripts returns the program and its interpreter alone.
+func (r resolved) withoutScripts() resolved {
+	r.Script, r.OtherScripts = nil, nil
 	return r
 }

@@ -9,46 +9,89 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The script of an interpreter is compared before it runs, whichever options are in front of it.
-func TestScriptOf(t *testing.T) {
+// The script of an interpreter is compared before it runs, whichever options are in front of it. A
+// file that may be an option's value is compared, and does not end the search.
+func TestScriptsOf(t *testing.T) {
 	t.Parallel()
 	cwd := t.TempDir()
-	script := filepath.Join(cwd, "run")
-	require.NoError(t, os.WriteFile(script, []byte("x"), 0o600))
-	for command, found := range map[string]bool{
-		"sh run":                   true,
-		"sh -e run":                true,
-		"bash -ex run":             true,
-		"bash -euo pipefail run":   true,
-		"bash -x -e -- run":        true,
-		"/bin/bash -e ./run a":     true,
-		"python3.12 -E run":        true,
-		"python -Xtracemalloc run": true,
-		"python -Werror -u run":    true,
-		"perl -w -Mstrict run":     true,
-		"perl -Mre run":            true,
-		"ruby -rset run":           true,
-		"sudo -u root bash -e run": true,
-		"env A=1 python3 run":      true,
-		"timeout 5 sh run":         true,
-		"sh -c run":                false,
-		"bash -ec run":             false,
-		"bash -lc run":             false,
-		"python -c run":            false,
-		"python -Ec run":           false,
-		"perl -pe run run":         false,
-		"perl -E run":              false,
-		"node -e run":              false,
-		"php -r run":               false,
-		"sudo sh -c run":           false,
-		"cat run":                  false,
-		"grep sh run":              false,
-		"sh missing":               false,
+	for _, name := range []string{"run", "main.js", "trace.js", "pipefail", "php.ini", "deno.json", "task", "data", "-x"} {
+		require.NoError(t, os.WriteFile(filepath.Join(cwd, name), []byte("x"), 0o600))
+	}
+	for command, scripts := range map[string]string{
+		"sh run":                   "run",
+		"sh -e run":                "run",
+		"bash -ex run":             "run",
+		"bash -euo errexit run":    "run",
+		"bash -x -e -- run":        "run",
+		"sh -- -x data":            "-x",
+		"/bin/bash -e ./run a":     "run",
+		"bash -e run data":         "run",
+		"python3.12 -E run":        "run",
+		"python3 -u run data":      "run",
+		"python -Xtracemalloc run": "run",
+		"python -Werror -u run":    "run",
+		"perl -w -Mstrict run":     "run",
+		"perl -Mre run":            "run",
+		"perl -d:Trepan run":       "run",
+		"ruby -rset run":           "run",
+		"sudo -u root bash -e run": "run",
+		"env A=1 python3 run":      "run",
+		"timeout 5 sh run":         "run",
+		"node --title=run main.js": "main.js",
+
+		"bash -euo pipefail run":                  "pipefail run",
+		"bash +o pipefail run":                    "pipefail run",
+		"bun --config data run main.js":           "data run main.js",
+		"bash --rcfile data run":                  "data run",
+		"node -r ./trace.js main.js":              "trace.js main.js",
+		"node --inspect main.js data":             "main.js data",
+		"php -c php.ini -d a=1 run":               "php.ini run",
+		"deno run --config deno.json main.js run": "run deno.json main.js",
+		"deno task run":                           "task run",
+		"deno main.js data":                       "main.js",
+		"bun run data":                            "run data",
+		"busybox sh run":                          "run",
+		"python3 -W run":                          "run",
+
+		"php -ddisplay_errors=1 run":       "run",
+		"ruby -W:no-deprecated run":        "run",
+		"ruby -Eutf-8 run":                 "run",
+		"ruby -i.before run":               "run",
+		"lua -lsocket run":                 "run",
+		"pwsh -NoProfile -File run":        "run",
+		"pwsh -ExecutionPolicy x run":      "run",
+		"pwsh -ConfigurationName x -f run": "run",
+		"pwsh -NoProfile -Command run":     "",
+		"pwsh -c run":                      "",
+		"pwsh -Comm run":                   "",
+		"pwsh --command run":               "",
+		"pwsh -CommandWithArgs run":        "",
+		"pwsh -cwa run":                    "",
+		"pwsh -NonInteractive -enc run":    "",
+		"pwsh -e run":                      "",
+		"pwsh -ec run":                     "",
+		"osascript -lJavaScript -s se run": "run",
+		"node -r ./trace.js -e main.js":    "trace.js",
+		"sh -c run":                        "",
+		"bash -ec run":                     "",
+		"bash -lc run":                     "",
+		"python -c run":                    "",
+		"python -Ec run":                   "",
+		"perl -pe run run":                 "",
+		"perl -E run":                      "",
+		"ruby -ne run":                     "",
+		"node -e run":                      "",
+		"php -r run":                       "",
+		"lua -e run":                       "",
+		"sudo sh -c run":                   "",
+		"cat run":                          "",
+		"grep sh run":                      "",
+		"sh missing":                       "",
 	} {
-		want := ""
-		if found {
-			want = script
+		var want []string
+		for _, name := range strings.Fields(scripts) {
+			want = append(want, filepath.Join(cwd, name))
 		}
-		require.Equal(t, want, scriptOf(strings.Fields(command), cwd, ""), command)
+		require.Equal(t, want, scriptsOf(strings.Fields(command), cwd, ""), command)
 	}
 }
