@@ -47,10 +47,7 @@ func (c *boundCommand) bind(plan plan) error {
 		return err
 	}
 	if plan.bound != nil {
-		if plan.newArguments {
-			now = now.withoutScripts() // they depend on the new arguments
-		}
-		if err := plan.bound.compare(now, plan.argv[0]); err != nil {
+		if err := plan.compare(now); err != nil {
 			return err
 		}
 	}

@@ -18,8 +18,8 @@ func TestPlanOf(t *testing.T) {
 	}{
 		"as asked":                {"", plan{argv: []string{"rm", "-rf", "build"}, cwd: "/w"}},
 		"sent back unchanged":     {shown, plan{argv: []string{"rm", "-rf", "build"}, cwd: "/w"}},
-		"argv":                    {`{"argv":["ls"]}`, plan{argv: []string{"ls"}, cwd: "/w", edited: true, newArguments: true}},
-		"argv wins":               {`{"argv":["ls"],"command":"id"}`, plan{argv: []string{"ls"}, cwd: "/w", edited: true, newArguments: true}},
+		"argv":                    {`{"argv":["ls"]}`, plan{argv: []string{"ls"}, cwd: "/w", edited: true, shown: []string{"rm", "-rf", "build"}}},
+		"argv wins":               {`{"argv":["ls"],"command":"id"}`, plan{argv: []string{"ls"}, cwd: "/w", edited: true, shown: []string{"rm", "-rf", "build"}}},
 		"line":                    {`{"command":"ls | wc"}`, plan{argv: []string{"/bin/sh", "-c", "ls | wc"}, cwd: "/w", edited: true}},
 		"line and argv":           {`{"command":"ls","argv":["rm","-rf","build"]}`, plan{argv: []string{"/bin/sh", "-c", "ls"}, cwd: "/w", edited: true}},
 		"directory":               {`{"command":"rm -rf build","cwd":"/v"}`, plan{argv: []string{"rm", "-rf", "build"}, cwd: "/v", edited: true}},

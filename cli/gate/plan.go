@@ -21,13 +21,14 @@ type plan struct {
 	env    map[string]string
 	edited bool
 	// bound is what the command resolved to when it was approved; nil if an edit changed
-	// it.
+	// the program.
 	bound *resolved
+	// shown has the arguments as the request has them, if the edit changed them.
+	shown []string
 	// without has the variables that were shown and that the edit removed.
 	without []string
-	// sameCwd reports that the directory was not edited, newArguments that the arguments
-	// were.
-	sameCwd, newArguments bool
+	// sameCwd reports that the directory was not edited.
+	sameCwd bool
 }
 
 func (p plan) line() string { return prompt.QuoteLine(p.argv) }
@@ -52,8 +53,10 @@ func planOf(settled api.SettledApproval) (plan, error) {
 	line := strings.TrimSpace(updated.Command)
 	switch {
 	case len(updated.Argv) > 0 && !slices.Equal(updated.Argv, shown.Argv):
-		approved.argv, approved.edited, approved.newArguments = updated.Argv, true, true
-		approved.bound = approved.bound.withArgv(shown.Argv, updated.Argv)
+		approved.argv, approved.shown, approved.edited = updated.Argv, shown.Argv, true
+		if updated.Argv[0] != shown.Argv[0] {
+			approved.bound = nil
+		}
 	case line != "" && line != strings.TrimSpace(shown.Command):
 		approved.argv, approved.edited = []string{"/bin/sh", "-c", updated.Command}, true
 		approved.bound = nil
@@ -74,4 +77,24 @@ func planOf(settled api.SettledApproval) (plan, error) {
 		return plan{}, fmt.Errorf("the edited input of request %s sets %s", settled.Request.ID, console.TokenVariable)
 	}
 	return approved, nil
+}
+
+// compare returns a changedError for the first file that is not the approved one. Edited
+// arguments were not resolved when they were approved. If they still name a script, it is
+// the approved one if the shown arguments still resolve to what they did.
+func (p plan) compare(now resolved) error {
+	approved := *p.bound
+	if p.shown != nil {
+		named := scriptsOf(p.argv, p.cwd, now.Program.Path)
+		if slices.ContainsFunc(scriptsOf(p.shown, p.cwd, now.Program.Path), func(script string) bool { return slices.Contains(named, script) }) {
+			shown, err := resolve(p.shown, p.cwd)
+			if err != nil {
+				return err
+			}
+			now.Script, now.OtherScripts = shown.Script, shown.OtherScripts
+		} else {
+			approved, now = approved.withoutScripts(), now.withoutScripts()
+		}
+	}
+	return approved.compare(now, p.argv[0])
 }

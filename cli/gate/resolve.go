@@ -174,15 +174,6 @@ func loadingVariables(given map[string]string) map[string]string {
 	return found
 }
 
-// withArgv returns what an edited command resolves to: the same program if its name is
-// unchanged, but no script, because the new arguments have not been resolved.
-func (r *resolved) withArgv(shown, edited []string) *resolved {
-	if r == nil || r.Script != nil || shown[0] != edited[0] {
-		return nil
-	}
-	return r
-}
-
 // withoutScripts returns the program and its interpreter alone.
 func (r resolved) withoutScripts() resolved {
 	r.Script, r.OtherScripts = nil, nil
