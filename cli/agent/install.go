@@ -365,19 +365,3 @@ func (o object) text() jsontext.Value {
 	}
 	return jsontext.Value("{" + strings.Join(parts, ",") + "}")
 }
-
-// replaceFile writes a file atomically.
-func replaceFile(path string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	temporary := path + ".holdpoint"
-	if err := os.WriteFile(temporary, text, mode); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
-}
