@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/holdpoint/holdpoint/cli/console"
 )
 
 // Causes that end a wait because the agent no longer listens.
@@ -17,15 +19,11 @@ var (
 // listenEvery is the interval of checks whether the agent is still there.
 const listenEvery = 500 * time.Millisecond
 
-// lastWord is how long after the deadline the service may still report that a request
-// expired or was decided in time.
-const lastWord = time.Second
-
 // whileAgentListens returns a context that ends with errAgentGone if the parent process has
 // ended or stdout was closed. It ends with errTooLong at the deadline by the local clock,
 // whether or not the service answers. The caller must call stop.
 func whileAgentListens(ctx context.Context, stdout io.Writer, until time.Time) (listening context.Context, stop func()) {
-	bounded, release := context.WithDeadlineCause(ctx, until.Add(lastWord), errTooLong)
+	bounded, release := context.WithDeadlineCause(ctx, until.Add(console.LastWord), errTooLong)
 	listening, cancel := context.WithCancelCause(bounded)
 	parent := os.Getppid()
 	go func() {

@@ -12,6 +12,10 @@ const (
 	lastPause  = 2 * time.Second
 )
 
+// LastWord is how long after the deadline of a call the service may still report that its
+// request expired or was decided in time.
+const LastWord = time.Second
+
 // Backoff paces retries. The zero value is ready to use.
 type Backoff struct{ next time.Duration }
 

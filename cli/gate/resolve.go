@@ -74,11 +74,8 @@ func resolve(argv []string, cwd string) (resolved, error) {
 
 // programOf returns the path of a program as a shell in the directory would find it.
 func programOf(name, cwd string) (string, error) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(cwd, name)
-		}
-		return exec.LookPath(name)
+	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		name = filepath.Join(cwd, name)
 	}
 	return exec.LookPath(name)
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/holdpoint/holdpoint/cli/console"
 )
 
 // errTimedOut is the cause of a wait that --timeout ended by the local clock.
 var errTimedOut = errors.New("the time ran out")
-
-// lastWord is how long after the deadline the service may still report that a request
-// expired or was decided in time.
-const lastWord = time.Second
 
 // untilTimedOut returns a context that ends with errTimedOut when the time of the call has
 // run out. The caller must call stop.
@@ -23,7 +21,7 @@ func (g *gate) untilTimedOut(ctx context.Context) (bounded context.Context, stop
 	g.deadline = time.Now().Add(g.timeout)
 	timer := time.AfterFunc(g.timeout, func() {
 		if g.raised.Load() {
-			time.AfterFunc(lastWord, func() { cancel(errTimedOut) })
+			time.AfterFunc(console.LastWord, func() { cancel(errTimedOut) })
 			return
 		}
 		cancel(errTimedOut)

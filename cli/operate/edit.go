@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -23,6 +24,7 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 			return err
 		}
 		c.SessionID, c.RunID, c.IDs = item.SessionID, item.RunID, []string{item.Request.ID}
+		c.InputDigest = cmp.Or(c.InputDigest, item.Request.InputDigest) // of the input that the person edits
 		prompter := console.NewPrompter(terminal)
 		edited, changes, err := terminal.EditInput(ctx, prompter, item.Request.Input)
 		prompter.Close()
@@ -32,9 +34,8 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 		if err := confirm(terminal, c.Yes, "The input is changed:\n"+changes, "Allow the edited input? [y/N] ", "nothing was decided"); err != nil {
 			return err
 		}
-		resolution := boundTo(api.ApprovalResolution{
-			Behavior: api.BehaviorAllow, UpdatedInput: edited, Justification: c.Justification, InputDigest: c.InputDigest,
-		}, &item.Request)
-		return c.decideOne(ctx, terminal, opened, item.Request.ID, "allowed", resolution)
+		return c.decideOne(ctx, terminal, opened, item.Request.ID, "allowed", api.ApprovalResolution{
+			Behavior: api.BehaviorAllow, UpdatedInput: edited, Justification: c.Justification,
+		})
 	})
 }

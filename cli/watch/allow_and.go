@@ -86,7 +86,7 @@ func (s *screen) explain() tea.Cmd {
 	}
 	return func() tea.Msg {
 		found, err := s.client.ExplainRules(s.ctx, client.ExplainParams{
-			SessionID: one.sessionID, AgentID: one.agent, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
+			SessionID: one.sessionID, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
 			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, Directory: one.approval.Directory,
 			SensitivePaths: one.approval.SensitivePaths, InputDigest: one.approval.InputDigest, RememberForMs: &asked.forMs, Also: handles,
 		})

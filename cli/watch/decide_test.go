@@ -148,7 +148,10 @@ func TestAllowAndARule(t *testing.T) {
 	t.Parallel()
 	first := asked("a1", `{"command":"npm test"}`)
 	first.Directory, first.InputDigest, first.SensitivePaths = "/srv/app", "hmac-sha256:1", []string{"/token"}
-	s := screenOf(first, asked("a2", `{"command":"ls"}`))
+	s := screenOf()
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingApprovals: []api.PendingApprovalView{
+		{SessionID: "s", AgentID: "agent_019aa0b1c2d3e4f5a6b7c8d9e0", RunID: "r", Request: first}, {SessionID: "s", RunID: "r", Request: asked("a2", `{"command":"ls"}`)},
+	}}})
 	service := serve(t, s)
 	s.press("j")
 	load := s.press("r")
@@ -178,6 +181,7 @@ func TestAllowAndARule(t *testing.T) {
 		RequestID: "a1", Handle: "h-a1", Behavior: api.BehaviorAllow, Remember: api.RememberAlways, RememberAs: api.RememberPrefix, RememberForMs: new(int64(3_600_000)), InputDigest: "hmac-sha256:1",
 	}}, service.decided)
 	require.Equal(t, "s", *service.explains[0].SessionID)
+	require.Nil(t, service.explains[0].AgentID)
 	require.JSONEq(t, `{"command":"npm test"}`, string(service.explains[0].Input))
 	require.Equal(t, "/srv/app", service.explains[0].Directory)
 	require.Equal(t, "hmac-sha256:1", service.explains[0].InputDigest)
