@@ -377,8 +377,10 @@ func TestAnAgentsQuestionIsAQuestion(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"behavior":"deny","message":"The question was declined by ada: ask later"}`, answer())
 
-	for _, input := range []string{`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`, `{"questions":[{"question":"Same?"},{"question":"Same?"}]}`,
-		`{"questions":[{"question":"Which?","options":[{"label":"x"},{"label":""}]}]}`, `{"question":"Which?","choices":["x",""]}`} {
+	for _, input := range []string{
+		`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`, `{"questions":[{"question":"Same?"},{"question":"Same?"}]}`,
+		`{"questions":[{"question":"Which?","options":[{"label":"x"},{"label":""}]}]}`, `{"question":"Which?","choices":["x",""]}`,
+	} {
 		require.Contains(t, s.prompt(s.agent(), `{"tool_name":"AskUserQuestion","input":`+input+`}`)(), `"behavior":"deny"`, input)
 	}
 }

@@ -31,9 +31,12 @@ func replaceFile(path string, text []byte) error {
 func behindLinks(path string) (string, error) {
 	const mostLinks = 40
 	for range mostLinks {
+		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
+			return path, nil //nolint:nilerr // it need not exist
+		}
 		target, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // not a link
+			return "", err
 		}
 		if !filepath.IsAbs(target) {
 			directory, err := filepath.EvalSymlinks(filepath.Dir(path))

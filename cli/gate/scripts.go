@@ -40,6 +40,9 @@ var interpreters = map[string]interpreter{
 	"tclsh": {}, "rscript": {code: "e"}, "osascript": {code: "e", rest: "ls", alone: "i"},
 }
 
+// codeWords are the options of pwsh whose value is the code itself, which may be abbreviated.
+var codeWords = []string{"commandwithargs", "cwa", "encodedcommand", "ec"}
+
 // carriers run the program among their arguments as it is.
 var carriers = []string{"env", "sudo", "doas", "nice", "ionice", "nohup", "setsid", "stdbuf", "time", "timeout", "chrt", "taskset"}
 
@@ -101,7 +104,7 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 func (i *interpreter) isCode(option string) bool {
 	if i.words {
 		word := strings.ToLower(strings.TrimLeft(option, "-"))
-		return word != "" && (strings.HasPrefix("commandwithargs", word) || strings.HasPrefix("encodedcommand", word) || word == "ec" || word == "cwa")
+		return word != "" && slices.ContainsFunc(codeWords, func(one string) bool { return strings.HasPrefix(one, word) })
 	}
 	if strings.HasPrefix(option, "--") {
 		return false
