@@ -250,8 +250,8 @@ var Rules = newTable(Table[rule]{
 		integer("uses", func(l *rule) *int64 { return &l.Uses }, changes),
 		text("source_run_id", func(l *rule) *string { return &l.SourceRunID }, optional),
 		text("source_request_id", func(l *rule) *string { return &l.SourceRequestID }, optional),
-		integer("revoked_at_ms", func(l *rule) *int64 { return &l.RevokedAtMs }, optional|closes),
-		text("revoked_by", func(l *rule) *string { return &l.RevokedBy }, optional|closes),
+		ofRevoked(integer("revoked_at_ms", func(l *rule) *int64 { return &l.RevokedAtMs }, optional|closes)),
+		ofRevoked(text("revoked_by", func(l *rule) *string { return &l.RevokedBy }, optional|closes)),
 		text("payload_digest", func(l *rule) *string { return &l.PayloadDigest }, optional),
 		{
 			Name: "escalation", Type: Text, flags: optional,
@@ -260,6 +260,13 @@ var Rules = newTable(Table[rule]{
 		},
 	},
 })
+
+// ofRevoked is only written by an update of a revoked rule. The rule of a session that does not exist yet is used without
+// a lock, and may have been revoked by another transaction since it was read.
+func ofRevoked(c Column[rule]) Column[rule] {
+	c.WrittenIf = func(l *rule) bool { return l.RevokedAtMs != 0 }
+	return c
+}
 
 // RuleRecord returns where a rule is scanned to that is followed by its hits.
 func RuleRecord(l *rules.Record) []any { return append(Rules.Targets(&l.Rule), &l.Hits) }

@@ -95,6 +95,58 @@ func TestAnOpenChangeOfRulesKeepsNobodyWaiting(t *testing.T) {
 	require.Equal(t, api.OutcomeDenied, raise("after"))
 }
 
+// A decision that creates its session has no lock that a revocation of the session's rules waits for.
+func TestAUseDoesNotUndoARevocation(t *testing.T) {
+	t.Parallel()
+	for name, count := range map[string]int{"a statement for each rule": 1, "one statement": fewRows + 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			url := postgrestest.URL(t)
+			s, other := open(t, url, Options{}), open(t, url, Options{})
+			ruleIDs := make([]string, count)
+			for i := range ruleIDs {
+				ruleIDs[i] = fmt.Sprint("l-", i)
+				do(t, s, &runs.AddRule{RuleID: ruleIDs[i], SessionID: "s", ToolName: "bash", Match: api.RuleMatch{AnyInput: true}, MaxUses: 2})
+			}
+			decides := &engine{lanes: s.lanes, reads: s.reads}
+			batch, err := decides.Begin(ctx, []door.Load{{SessionID: "s", Needs: []runs.Needs{{Rules: true}}}})
+			require.NoError(t, err)
+			defer batch.Rollback(ctx)
+			var writes runs.Writes
+			for _, ruleID := range ruleIDs {
+				record, err := s.Rule(ctx, ruleID)
+				require.NoError(t, err)
+				record.Rule.Uses++
+				writes.UpdatedRules = append(writes.UpdatedRules, &record.Rule)
+			}
+			revoked := make(chan error, count)
+			for _, ruleID := range ruleIDs {
+				go func() {
+					_, err := other.Do(ctx, &runs.RevokeRule{RuleID: ruleID, SessionID: "s", Actor: runs.Actor{Name: "ann"}})
+					revoked <- err
+				}()
+			}
+			for _, ruleID := range ruleIDs {
+				require.Eventually(t, func() bool {
+					record, err := s.Rule(ctx, ruleID)
+					return err == nil && record.Rule.RevokedAtMs != 0
+				}, time.Minute, time.Millisecond)
+			}
+			require.Empty(t, revoked, "a decision is under way that was made from the rules")
+			require.NoError(t, batch.Commit(ctx, writes))
+			for _, ruleID := range ruleIDs {
+				require.NoError(t, <-revoked)
+				record, err := s.Rule(ctx, ruleID)
+				require.NoError(t, err)
+				require.EqualValues(t, 1, record.Rule.Uses)
+				require.NotZero(t, record.Rule.RevokedAtMs)
+				require.Equal(t, "ann", record.Rule.RevokedBy)
+			}
+		})
+	}
+}
+
 func TestRulesAreLoadedAsTheyAreNeeded(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{})
