@@ -125,7 +125,10 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 		run.StalledAttempts = max(run.StalledAttempts-1, 0)
 	}
 	w.endLease(run, model.LeaseReleased, "")
-	w.writeRecord(*key, fingerprint(model.OperationRelease, run.RunID, c.canonical), run.RunID)
+	// The record of an earlier run with the id, which is deleted, may still be there.
+	if w.state.Records[*key] == nil {
+		w.writeRecord(*key, fingerprint(model.OperationRelease, run.RunID, c.canonical), run.RunID)
+	}
 	if run.Status == api.StatusRunning {
 		run.ClaimableAtMs = w.nowMs + c.DelayMs
 	}

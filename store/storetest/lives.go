@@ -54,6 +54,18 @@ func (h *harness) forgotten(sessionID string, store runs.Store) {
 	require.True(h, trimmed.Session)
 }
 
+// forgottenRun deletes the only run of a session, which is over. The session stays.
+func (h *harness) forgottenRun(sessionID string) {
+	h.Helper()
+	h.clock.Advance(1)
+	before := h.clock.NowMs()
+	h.finish(sessionID, "young-"+sessionID)
+	trimmed, err := h.store.TrimSession(h.ctx, sessionID, before, 1000)
+	require.NoError(h, err)
+	require.Equal(h, 1, trimmed.Runs)
+	require.False(h, trimmed.Session)
+}
+
 // oneLife expects that a session with an id that was used before is decided from its own rows, whichever
 // of the stores remembers the earlier ones.
 func oneLife(h *harness, here, there runs.Store) {
@@ -144,14 +156,18 @@ var lifeTests = map[string]func(*harness){
 		h.do(start("s", "r"))
 		h.do(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}, IdempotencyKey: "k"})
 		h.do(&runs.Complete{RunID: "r", Fence: 1})
-		h.clock.Advance(1)
-		before := h.clock.NowMs()
-		h.finish("s", "young")
-		trimmed, err := h.store.TrimSession(h.ctx, "s", before, 1000)
-		require.NoError(h, err)
-		require.Equal(h, 1, trimmed.Runs)
-		require.False(h, trimmed.Session)
+		h.forgottenRun("s")
 		h.create("s", "r")
+		RequireHealthy(h.ctx, h, h.store)
+
+		// The service chooses the key of a release, so a caller can use no other one.
+		h.do(start("t", "again"))
+		h.do(&runs.Release{RunID: "again", Fence: 1})
+		h.do(&runs.Complete{RunID: "again", Fence: h.claim("again")})
+		h.forgottenRun("t")
+		h.do(start("t", "again"))
+		require.False(h, h.do(&runs.Release{RunID: "again", Fence: 1}).Existing)
+		require.NotZero(h, h.run("again").Run.ClaimableAtMs)
 		RequireHealthy(h.ctx, h, h.store)
 	},
 	"lives/a log that begins anew is not continued": func(h *harness) {
