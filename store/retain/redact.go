@@ -30,7 +30,8 @@ type RedactStatements struct {
 }
 
 // The statements of redaction that are the same in both engines, whose tests check their plans. They are about
-// a settled request $3 of run $2 of session $1, an event $2 of session $1, and run $2 of session $1.
+// a settled request $3 of run $2 of session $1, an event $2 of session $1, and run $2 of session $1, whose end the event
+// $3 was. After a retry, the output and the error belong to a later event. The last error may be of any of its ends.
 const (
 	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
 	// The sealed values are deleted. The callback $6 is kept while its delivery, the effect $7, is pending, and
@@ -41,7 +42,9 @@ UPDATE requests SET body = $4, resolution = $5,
 WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
 	sqlRedactEvent = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
 	sqlRedactRun   = `
-UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
+UPDATE runs SET output = CASE WHEN last_event_id = $3 THEN NULL ELSE output END,
+	error = CASE WHEN error IS NULL OR last_event_id <> $3 THEN error ELSE 'redacted' END,
+	last_error = CASE WHEN last_error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`
 )
 
@@ -135,7 +138,7 @@ func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *
 		}
 	}
 	if ends[event.Type] {
-		if _, err := tx.Write(ctx, sqlRedactRun, event.SessionID, event.RunID); err != nil {
+		if _, err := tx.Write(ctx, sqlRedactRun, event.SessionID, event.RunID, event.EventID); err != nil {
 			return err
 		}
 	}

@@ -41,6 +41,45 @@ var redactionTests = map[string]func(*harness){
 		require.NoError(h, h.redactAll("parent"))
 		RequireHealthy(h.ctx, h, h.store)
 	},
+	"redaction/of a failure leaves what became of the retry": func(h *harness) {
+		ends := func(runID string) (ids []int64) {
+			for _, event := range h.events("s") {
+				if event.RunID == runID && (event.Type == api.EventFailed || event.Type == api.EventCompleted) {
+					ids = append(ids, event.EventID)
+				}
+			}
+			require.Len(h, ids, 2)
+			return ids
+		}
+		retried := func(runID string) (fence int64) {
+			h.do(start("s", runID))
+			h.do(&runs.Fail{RunID: runID, Fence: 1, Error: "hunter2"})
+			h.do(&runs.RetryRun{RunID: runID, Actor: person})
+			return h.claim(runID)
+		}
+		h.do(&runs.Complete{RunID: "done", Fence: retried("done"), Output: api.JSON(`"result"`)})
+		events := ends("done")
+		_, err := h.redact(events[0])
+		require.NoError(h, err)
+		run := h.run("done").Run
+		require.Equal(h, "redacted", run.LastError)
+		require.Equal(h, api.JSON(`"result"`), run.Output)
+		require.Empty(h, run.Error)
+		_, err = h.redact(events[1])
+		require.NoError(h, err)
+		require.Nil(h, h.run("done").Run.Output)
+
+		h.do(&runs.Fail{RunID: "failed", Fence: retried("failed"), Error: "again"})
+		events = ends("failed")
+		_, err = h.redact(events[0])
+		require.NoError(h, err)
+		run = h.run("failed").Run
+		require.Equal(h, []string{"again", "redacted"}, []string{run.Error, run.LastError})
+		_, err = h.redact(events[1])
+		require.NoError(h, err)
+		require.Equal(h, "redacted", h.run("failed").Run.Error)
+		RequireHealthy(h.ctx, h, h.store)
+	},
 	"redaction/a review that was given up does not keep an event": func(h *harness) {
 		h.create("s", "r")
 		h.do(&runs.Suspend{RunID: "r", Fence: h.claim("r"), Suspension: approvals("a"), ReviewRequestIDs: []string{"a"}})
