@@ -75,7 +75,8 @@ type Checkpoints interface {
 type CheckpointRows interface {
 	// AddCheckpoint inserts a checkpoint. It returns false when its number is taken.
 	AddCheckpoint(ctx context.Context, checkpoint Checkpoint) (bool, error)
-	// LastCheckpoint returns the newest checkpoint and the greatest CompleteMs; zeros without any.
+	// LastCheckpoint returns the newest checkpoint, and the CompleteMs of the newest one with a known CompleteMs;
+	// zeros without any. After the clock was set back, an older one may have a greater CompleteMs.
 	LastCheckpoint(ctx context.Context) (last Checkpoint, completeMs int64, err error)
 	// CheckpointsAfter returns checkpoints with a greater number, oldest first, at most limit.
 	CheckpointsAfter(ctx context.Context, number int64, limit int) ([]Checkpoint, error)
@@ -125,6 +126,8 @@ type Checkpointer struct {
 	lines int
 
 	scannedMs int64 // 0 before the first scan
+	// setBack reports whether the clock was set back and no complete checkpoint was signed since.
+	setBack bool
 	// signedEntry is the newest signed entry of the audit log, 0 before the first.
 	signedEntry int64
 }
@@ -180,7 +183,9 @@ func (c *Checkpointer) Look(ctx context.Context) error {
 	c.mu.Lock()
 	lines, moved := c.lines, c.moved
 	c.mu.Unlock()
-	if c.scannedMs == 0 || nowMs >= c.scannedMs+roundInterval.Milliseconds() || moved == nil {
+	back := nowMs < c.scannedMs
+	c.setBack = c.setBack || back
+	if c.scannedMs == 0 || back || nowMs >= c.scannedMs+roundInterval.Milliseconds() || moved == nil {
 		return c.scan(ctx, nowMs)
 	}
 	if lines < linesPerRound {
@@ -208,22 +213,30 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 	if err != nil {
 		return err
 	}
+	// A little later is another replica's scan.
+	c.setBack = c.setBack || nowMs < completeMs-overlap.Milliseconds()
 	c.mu.Lock()
 	tooMany := c.moved == nil
 	c.mu.Unlock()
-	if c.scannedMs != 0 && !tooMany && nowMs < completeMs+roundInterval.Milliseconds() {
+	if c.scannedMs != 0 && !tooMany && !c.setBack && nowMs < completeMs+roundInterval.Milliseconds() {
 		return nil
+	}
+	sinceMs := min(completeMs, nowMs) - overlap.Milliseconds()
+	if c.setBack {
+		// What the process has seen itself is complete. A new process signs everything.
+		sinceMs = min(sinceMs, c.scannedMs-overlap.Milliseconds())
 	}
 	c.forget()
 	log, err := c.logHead(ctx)
 	if err != nil {
 		return err
 	}
-	page, err := c.kept.HeadsSince(ctx, completeMs-overlap.Milliseconds(), "", headsPerCheckpoint)
+	page, err := c.kept.HeadsSince(ctx, sinceMs, "", headsPerCheckpoint)
+	signs := len(page) > 0 || log != nil
 	for err == nil && (len(page) > 0 || log != nil) {
 		var next []Head
 		if len(page) == headsPerCheckpoint {
-			if next, err = c.kept.HeadsSince(ctx, completeMs-overlap.Milliseconds(), page[len(page)-1].SessionID, headsPerCheckpoint); err != nil {
+			if next, err = c.kept.HeadsSince(ctx, sinceMs, page[len(page)-1].SessionID, headsPerCheckpoint); err != nil {
 				break
 			}
 		}
@@ -237,7 +250,7 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 		page, log = next, nil
 	}
 	if err == nil {
-		c.scannedMs = nowMs
+		c.scannedMs, c.setBack = nowMs, c.setBack && !signs
 	}
 	return err
 }

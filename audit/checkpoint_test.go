@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,7 +120,7 @@ func (d *desk) LastCheckpoint(context.Context) (last audit.Checkpoint, completeM
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.kept {
-		last, completeMs = c, max(completeMs, c.CompleteMs)
+		last, completeMs = c, cmp.Or(c.CompleteMs, completeMs)
 	}
 	return last, completeMs, d.err
 }

@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	lastCheckpoint   = `SELECT number, (SELECT max(complete_ms) FROM audit_checkpoints), signed FROM audit_checkpoints ORDER BY number DESC LIMIT 1`
+	lastCheckpoint = `
+SELECT number, coalesce((SELECT complete_ms FROM audit_checkpoints WHERE complete_ms <> 0 ORDER BY number DESC LIMIT 1), 0), signed
+FROM audit_checkpoints ORDER BY number DESC LIMIT 1`
 	checkpointsAfter = `SELECT number, complete_ms, signed FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT CAST($2 AS bigint)`
 	readHeads        = `SELECT session_id, last_event_id, last_event_hash, coalesce(life, '') FROM sessions`
 	headsSince       = readHeads + ` WHERE session_id > $1 AND session_id <= $4 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT CAST($3 AS bigint)`
