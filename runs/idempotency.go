@@ -74,6 +74,10 @@ func (w *workingCopy) writeRecord(key model.RecordKey, fingerprint, runID string
 		RecordKey: key, Fingerprint: fingerprint,
 		SessionID: w.state.SessionID, RunID: runID, CreatedAtMs: w.nowMs,
 	}
+	// If the clock was set back, the record must not look like one of an earlier run with the id.
+	if run := w.run(runID); run != nil {
+		record.CreatedAtMs = max(record.CreatedAtMs, run.SubmittedAtMs)
+	}
 	w.changes.Records = append(w.changes.Records, record)
 	return record
 }

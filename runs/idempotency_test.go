@@ -311,3 +311,28 @@ func TestKeyCoversTheTypesOfEvents(t *testing.T) {
 		h.refused(api.CodeIdempotencyConflict, appended(other))
 	}
 }
+
+// A call is recorded with an earlier time than its run was created at. A repetition is a replay.
+func TestReplayAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	h.nowMs -= 60_000
+	approve := func() *runs.ResolveApprovals { return keyed(allow("r", "a"), "k") }
+	h.must(approve())
+	require.True(t, h.must(approve()).Replayed)
+
+	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	appended := func() *runs.AppendEvents {
+		return &runs.AppendEvents{RunID: "r", Fence: h.run("r").Fence, Events: []api.JSON{api.JSON(`{"type":"note"}`)}, IdempotencyKey: "k"}
+	}
+	h.must(appended())
+	require.True(t, h.must(appended()).Replayed)
+	h.must(&runs.Fail{RunID: "r", Fence: h.run("r").Fence, Error: "broken"})
+	h.must(&runs.RetryRun{RunID: "r", Key: "k"})
+	require.True(t, h.must(&runs.RetryRun{RunID: "r", Key: "k"}).Existing)
+	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	release := &runs.Release{RunID: "r", Fence: h.run("r").Fence}
+	h.must(release)
+	require.True(t, h.must(release).Existing)
+}
