@@ -43,9 +43,9 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 // declineClarifications declines the clarifications among the runs, because the session was
 // ended or interrupted. It reports whether there was one.
 func (w *workingCopy) declineClarifications(list []*model.Run, p *drainPayload) (found bool) {
-	reason, actor := "interrupted", Actor{Name: p.Actor, Via: api.ViaInterrupt}
+	reason, actor := "interrupted", p.by(api.ViaInterrupt)
 	if p.Ended {
-		reason, actor.Via = "session_ended", api.ViaEnd
+		reason, actor = "session_ended", p.by(api.ViaEnd)
 	}
 	for _, run := range list {
 		if run.Kind != api.KindParentClarification {

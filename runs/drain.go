@@ -14,7 +14,7 @@ type DrainSession struct {
 
 // Spec implements Command.
 func (c *DrainSession) Spec() Spec {
-	return Spec{Name: "DrainSession", size: Size{Rows: DrainChunk}}
+	return Spec{Name: "DrainSession", Actor: c.payload.Actor, size: Size{Rows: DrainChunk}}
 }
 
 // Needs implements Command.

@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +101,52 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, change.Empty(), "a late part changes nothing")
 	require.Equal(t, 0, h.countStatus(api.StatusQueued))
+}
+
+// All parts of an end or an interrupt record who asked for it, and for whom.
+func TestAllPartsRecordWhoEndedTheSession(t *testing.T) {
+	t.Parallel()
+	ann := runs.Actor{Name: "ann", ViaPrincipal: "gateway"}
+	settledBy := func(t *testing.T, change runs.Change, via string) (settled int) {
+		t.Helper()
+		for _, event := range change.Events {
+			require.Equal(t, "ann", event.Actor, "%s of %s", event.Type, event.RunID)
+		}
+		for _, request := range change.SettledRequests {
+			recorded := request.Recorded()
+			require.Equal(t, "ann", recorded.ResolvedBy)
+			require.Equal(t, "gateway", recorded.ViaPrincipal)
+			require.Equal(t, via, recorded.Via)
+		}
+		return len(change.SettledRequests)
+	}
+	for name, test := range map[string]struct {
+		command runs.Command
+		via     string
+	}{
+		"end":       {&runs.EndSession{SessionID: "s", Actor: ann}, api.ViaEnd},
+		"interrupt": {&runs.InterruptSession{SessionID: "s", Actor: ann}, api.ViaInterrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", approval("a"))
+			h.clarify(runs.DrainChunk)
+			h.must(&runs.CreateRun{
+				SessionID: "s", SessionGiven: true, RunID: "call", Kind: api.KindCall, Input: api.JSON(`1`),
+				Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}},
+			})
+			h.create("queued")
+			_, change, err := h.decide(test.command)
+			require.NoError(t, err)
+			settled := settledBy(t, change, test.via)
+			require.Equal(t, api.StatusWaitingForApproval, h.run("call").Status)
+			drain := slices.IndexFunc(change.NewEffects, func(e *model.Effect) bool { return e.Kind == api.EffectDrainSession })
+			_, change, err = h.decide(commandOf(change.NewEffects[drain]))
+			require.NoError(t, err)
+			require.Equal(t, runs.DrainChunk+2, settled+settledBy(t, change, test.via))
+		})
+	}
 }
 
 // The head of the queue may be claimed, so it ends at once.

@@ -48,7 +48,8 @@ func (c *EndSession) decide(w *workingCopy) (Reply, error) {
 	w.session.EndedAtMs = w.nowMs
 	w.saveSession()
 	w.drainFirst(drainPayload{
-		ID: c.drainID, Ended: true, LastEventID: w.session.LastEventID, Reason: c.Reason, Actor: c.Actor.Name,
+		ID: c.drainID, Ended: true, LastEventID: w.session.LastEventID, Reason: c.Reason,
+		Actor: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal,
 	})
 	for _, message := range w.mailbox() {
 		w.deadLetterIfStale(message)

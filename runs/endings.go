@@ -75,7 +75,7 @@ func (w *workingCopy) interruptCalls(list []*model.Run, p *drainPayload) (found 
 		w.expireDue(run)
 		if !model.Terminal(run.Status) {
 			found = true
-			w.interruptRun(run, p.Reason, Actor{Name: p.Actor})
+			w.interruptRun(run, p.Reason, p.by(api.ViaInterrupt))
 		}
 	}
 	return found
@@ -92,7 +92,7 @@ func (w *workingCopy) interruptRun(run *model.Run, reason string, actor Actor) {
 
 // cancelRuns cancels runs of an ended session.
 func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
-	actor := Actor{Name: p.Actor, Via: api.ViaEnd}
+	actor := p.by(api.ViaEnd)
 	for _, run := range list {
 		w.expireDue(run)
 		if !model.Terminal(run.Status) {
@@ -104,6 +104,11 @@ func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
 // ends reports whether the drain ends a run.
 func (p *drainPayload) ends(run *model.Run) bool {
 	return p.Ended || !model.TakesSlot(run.Kind) && run.FirstEventID <= p.LastEventID
+}
+
+// by returns who ended or interrupted the session.
+func (p *drainPayload) by(via string) Actor {
+	return Actor{Name: p.Actor, ViaPrincipal: p.ViaPrincipal, Via: via}
 }
 
 // why returns the text that is recorded with the ended runs.

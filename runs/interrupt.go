@@ -45,7 +45,8 @@ func (c *InterruptSession) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
 	ended := w.drainFirst(drainPayload{
-		ID: c.drainID, LastEventID: w.session.LastEventID, Reason: c.Reason, Actor: c.Actor.Name,
+		ID: c.drainID, LastEventID: w.session.LastEventID, Reason: c.Reason,
+		Actor: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal,
 	})
 	run := w.activeRun()
 	if run != nil {

@@ -43,6 +43,8 @@ type drainPayload struct {
 	LastEventID int64  `json:"last_event_id"`
 	Reason      string `json:"reason"`
 	Actor       string `json:"actor"`
+	// ViaPrincipal is the ViaPrincipal of the Actor that ended or interrupted the session.
+	ViaPrincipal string `json:"via_principal,omitempty"`
 }
 
 // abandonedPayload is the payload of an api.EffectCancelAbandoned.
