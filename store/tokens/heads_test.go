@@ -118,3 +118,38 @@ func TestTheSearchForWhatMovedIsMadeInParts(t *testing.T) {
 		require.Equal(t, len(asked.asked), asked.endful)
 	})
 }
+
+// The newest complete checkpoint counts, which after the clock was set back is not the one with the latest time.
+func TestTheNewestCompleteCheckpointIsFound(t *testing.T) {
+	t.Parallel()
+	finds := func(t *testing.T, rows audit.CheckpointRows) {
+		t.Helper()
+		requireLast := func(number, completeMs int64) {
+			t.Helper()
+			last, found, err := rows.LastCheckpoint(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []int64{number, completeMs}, []int64{last.Number, found})
+		}
+		requireLast(0, 0)
+		for number, completeMs := range []int64{0, 9_000, 0, 5_000, 0} {
+			added, err := rows.AddCheckpoint(t.Context(), audit.Checkpoint{Number: int64(number + 1), CompleteMs: completeMs, Signed: "signed"})
+			require.NoError(t, err)
+			require.True(t, added)
+			requireLast(int64(number+1), []int64{0, 9_000, 9_000, 5_000, 5_000}[number])
+		}
+	}
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "data.db"), sqlite.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		finds(t, store)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		store, err := postgres.Open(t.Context(), postgrestest.URL(t), postgres.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		finds(t, store)
+	})
+}
