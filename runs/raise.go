@@ -30,7 +30,7 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	if startsResume(run, s.Suspension) {
 		w.ackResolutions(run, s.SettledAfter)
 	}
-	if s.secrets != nil {
+	if s.secrets != nil && s.secrets.values {
 		run.DataKey = s.secrets.dataKey
 	}
 	run.SuspensionID = s.SuspensionID

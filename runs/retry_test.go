@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -38,6 +39,30 @@ func TestAFailedRunIsRetried(t *testing.T) {
 	h.must(&runs.ClaimRun{RunID: "next", WorkerID: "w"})
 	events := h.eventTypes("r")
 	require.Equal(t, []api.EventType{api.EventFailed, api.EventRunRetried, api.EventCompleted}, events[len(events)-3:])
+}
+
+// A callback has a key of its own, so it does not keep a run from being retried, as erased values do.
+func TestARunWithACallbackIsRetried(t *testing.T) {
+	t.Parallel()
+	keys, err := sealing.Parse("k:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=")
+	require.NoError(t, err)
+	h := newHouse(t)
+	raise := func(runID string, request api.ApprovalRequest) {
+		request.Callback = &api.Callback{URL: "https://agent.example/decided", Token: "token-of-the-caller-0123456789"}
+		h.start(runID)
+		h.must(&runs.Call{
+			Command: hold(runID, h.run(runID).Fence, request), Sealer: keys, CheckCallback: func(string) error { return nil },
+		})
+		require.NotEmpty(t, h.request(runID, "item").Sealed)
+		h.must(&runs.Fail{RunID: runID, Fence: h.run(runID).Fence, Error: "broken"})
+	}
+	secret := approval("item")
+	secret.SensitivePaths = []string{""}
+	raise("secret", secret)
+	raise("plain", approval("item"))
+	refused := h.refused(api.CodeRunStateConflict, &runs.RetryRun{RunID: "secret"})
+	require.Contains(t, refused.Detail, "sensitive values")
+	h.must(&runs.RetryRun{RunID: "plain"})
 }
 
 // A session has at most one active run, and none after it has ended.

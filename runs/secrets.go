@@ -40,9 +40,11 @@ const (
 
 func placeOf(handle, part string) string { return handle + "/" + part }
 
-// raisedSecrets are the sensitive values of a suspension.
+// raisedSecrets are the sensitive values and the callbacks of a suspension.
 type raisedSecrets struct {
 	sealer Sealer
+	// values reports whether something is sealed under the run's data key. Each callback has a key of its own.
+	values bool
 	// dataKey is empty until every value is sealed under it.
 	dataKey string
 	// masked and sealed are parallel to Approvals; nil for those without sensitive paths.
@@ -54,20 +56,20 @@ type raisedSecrets struct {
 	owner           string // of the callbacks
 }
 
-// secretsOf returns the sensitive values of a checked suspension, or nil. Errors:
+// secretsOf returns the sensitive values and callbacks of a checked suspension, or nil. Errors:
 // secrets_not_configured.
 func secretsOf(s *api.Suspension, sealer Sealer) (*raisedSecrets, error) {
-	found := sensitiveInputs(s) || hasCallbacks(s)
+	values := sensitiveInputs(s)
 	for i := range s.Questions {
-		found = found || model.Sensitive(&s.Questions[i])
+		values = values || model.Sensitive(&s.Questions[i])
 	}
 	switch {
-	case !found:
+	case !values && !hasCallbacks(s):
 		return nil, nil
 	case sealer == nil:
 		return nil, secretsNotConfigured()
 	}
-	return &raisedSecrets{sealer: sealer}, nil
+	return &raisedSecrets{sealer: sealer, values: values}, nil
 }
 
 func sensitiveInputs(s *api.Suspension) bool {

@@ -67,7 +67,7 @@ type raisedSuspension struct {
 	matched *matchedRules
 	// above are the requesters of the ancestor sessions, for approvals that exclude them.
 	above ancestors
-	// secrets is nil when nothing is sensitive.
+	// secrets is nil when nothing is sensitive and there is no callback.
 	secrets *raisedSecrets
 	forms   requestForms
 }

@@ -15,8 +15,8 @@ import (
 const keyPage = 1_000
 
 // CheckSecretKeys returns an error if the keys, nil for none, cannot decrypt the database's
-// sensitive values, webhook secrets or pending callbacks. It checks the first 1,000 runs and
-// callbacks that have some.
+// sensitive values, webhook secrets or callbacks that are still to be posted. It checks the first 1,000 runs and
+// callbacks that have some, and of open requests the first 10,000.
 func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) error {
 	found, err := opened.DataKeys(ctx, "", keyPage)
 	if err != nil {
@@ -48,8 +48,8 @@ func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) erro
 	return checkCallbackKeys(ctx, opened, keys)
 }
 
-// checkCallbackKeys does so for callbacks of settled requests. Open requests belong to a run
-// with a data key, and finished deliveries no longer need their key.
+// checkCallbackKeys does so for callbacks of open requests and for pending ones. Finished deliveries no longer need
+// their key.
 func checkCallbackKeys(ctx context.Context, opened upkeep.Rewrapper, keys *sealing.Keys) error {
 	owed, err := opened.OwedCallbacks(ctx, keyPage)
 	if err != nil {

@@ -178,7 +178,7 @@ func TestKeysOfCallbacksAreAskedForAtStart(t *testing.T) {
 				require.NoError(t, store.CheckSecretKeys(ctx, opened, parse(oldKey)))
 			}
 			posted := raise(endpoint.URL)
-			refused("run ", posted)
+			refused("the callback of request a of run ", posted)
 			_, err = c.CancelRun(ctx, posted, "")
 			require.NoError(t, err)
 			rig.Await(t, func() bool {

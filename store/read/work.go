@@ -119,9 +119,25 @@ JOIN requests AS q ON q.session_id = f.session_id AND q.run_id = f.run_id AND f.
 WHERE f.webhook_id = 'callback' AND f.webhook_id <> '' AND f.state = 'pending' AND q.sealed LIKE '{"callback":%'
 LIMIT CAST($1 AS bigint)`
 
+// No index has the open requests with a callback, so few of all that are open are looked at.
+const sqlOpenCallbacks = `
+SELECT page.session_id, page.run_id, page.request_id, page.sealed
+FROM (
+	SELECT q.session_id, q.run_id, q.request_id, q.sealed FROM requests AS q
+	WHERE q.kind IN ('approval', 'question') AND q.settled_number IS NULL AND q.outcome IS NULL
+	LIMIT 10000
+) AS page
+WHERE page.sealed LIKE '{"callback":%'
+LIMIT CAST($1 AS bigint)`
+
 // OwedCallbacks implements upkeep.Rewrapper.
 func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]upkeep.SealedRequest, error) {
-	return List(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
+	owed, err := List(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
+	if err != nil {
+		return nil, err
+	}
+	open, err := List(ctx, r.lists, sealedTargets, sqlOpenCallbacks, max(limit-len(owed), 0))
+	return append(owed, open...), err
 }
 
 // NextDueAtMs implements reads.Worklist.

@@ -85,6 +85,7 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 			add("CountRules", q, func(r *read.Reader) { _, _ = r.CountRules(ctx, q) })
 		}
 	}
+	add("OwedCallbacks", 1, func(r *read.Reader) { _, _ = r.OwedCallbacks(ctx, 1) })
 	add("DecisionByHandle", "h", func(r *read.Reader) { _, _ = r.DecisionByHandle(ctx, "h") })
 	return found
 }
