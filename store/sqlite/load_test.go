@@ -170,6 +170,28 @@ func TestSettledRequestsWithTheSameIDAreNotLoaded(t *testing.T) {
 	require.Equal(t, []string{"active", "question-01"}, runIDs)
 }
 
+// What a call asks its parent's session is decided there, and counts there.
+func TestOpenCallsAreCountedWithoutClarifications(t *testing.T) {
+	t.Parallel()
+	store := openInMemory(t, Options{})
+	w := runs.Writes{NewSessions: []*model.Session{{SessionID: "s", AgentID: "a", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1}}}
+	w.NewRuns = []*model.Run{{
+		RunID: "call", SessionID: "s", AgentID: "a", Kind: api.KindCall, Status: api.StatusWaitingForApproval, RaisedCount: 3,
+		SubmittedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1,
+	}}
+	for n, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion, model.KindClarification} {
+		w.NewRequests = append(w.NewRequests, &model.Request{
+			SessionID: "s", RunID: "call", RequestID: string(kind), Handle: string(kind), SuspensionID: "p", Number: int64(n + 1),
+			Kind: kind, Body: api.JSON(`{}`), CreatedAtMs: 1,
+		})
+	}
+	require.NoError(t, commit(t.Context(), store, w))
+	batch, err := (&engine{store: store}).Begin(t.Context(), []door.Load{{SessionID: "s", Needs: []runs.Needs{{CountCalls: true}}}})
+	require.NoError(t, err)
+	defer batch.Rollback(t.Context())
+	require.Equal(t, &runs.Held{Rows: 2, Bytes: 4}, batch.State("s").OpenCalls)
+}
+
 func TestMailboxIsReadFromItsOldEnd(t *testing.T) {
 	t.Parallel()
 	store := openInMemory(t, Options{})

@@ -221,7 +221,7 @@ GROUP BY k.key`,
 SELECT k.value ->> 0, count(*), coalesce(sum(octet_length(q.body)), 0)
 FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL AND r.kind = 'call'
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind IN ('approval', 'question')
 GROUP BY k.key`,
 
 	"mailbox sizes": `
