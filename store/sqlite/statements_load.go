@@ -38,6 +38,19 @@ const newestNamed = `(
 	WHERE n.session_id = k.value ->> 0 AND n.request_id = k.value ->> 1 AND n.kind = k.value ->> 2
 	ORDER BY n.created_at_ms DESC, n.run_id DESC LIMIT 1)`
 
+// The rules of a session, or of all, that are counted, at most one more than may be. Each is read twice: SQLite has
+// no lateral join.
+const (
+	ruleBytes    = `octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) + coalesce(octet_length(l.escalation), 0)`
+	countedRules = `
+		FROM rules AS l INDEXED BY rules_standing
+		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001`
+	countedExactRules = `
+		FROM rules AS l INDEXED BY rules_standing
+		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001`
+)
+
 // loadStatements are the statements of load.Questions. Their arguments are JSON arrays of keys,
 // each an array of its parts. CROSS JOIN makes SQLite go from the keys to the rows.
 //
@@ -252,25 +265,12 @@ FROM page
 CROSS JOIN rules AS l ON l.rule_id = page.rule_id
 WHERE page.bytes - page.size < 40960`,
 
-	// One row beyond the limit shows that there are too many.
 	"rule counts": `
 SELECT k.value ->> 0,
-	(SELECT count(*) FROM (
-		SELECT 1 FROM rules AS l INDEXED BY rules_standing
-		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001)),
-	(SELECT coalesce(sum(counted.bytes), 0) FROM (
-		SELECT length(CAST(l.match AS BLOB)) + length(CAST(l.text AS BLOB)) + coalesce(length(CAST(l.reason AS BLOB)), 0) + coalesce(octet_length(l.escalation), 0) AS bytes
-		FROM rules AS l INDEXED BY rules_standing
-		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001) AS counted),
-	(SELECT count(*) FROM (
-		SELECT 1 FROM rules AS l INDEXED BY rules_standing
-		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001)),
-	(SELECT coalesce(sum(counted.bytes), 0) FROM (
-		SELECT octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) + coalesce(octet_length(l.escalation), 0) AS bytes
-		FROM rules AS l INDEXED BY rules_standing
-		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001) AS counted)
+	(SELECT count(*) FROM (SELECT 1` + countedRules + `)),
+	(SELECT coalesce(sum(counted.bytes), 0) FROM (SELECT ` + ruleBytes + ` AS bytes` + countedRules + `) AS counted),
+	(SELECT count(*) FROM (SELECT 1` + countedExactRules + `)),
+	(SELECT coalesce(sum(counted.bytes), 0) FROM (SELECT ` + ruleBytes + ` AS bytes` + countedExactRules + `) AS counted)
 FROM json_each($1) AS k`,
 
 	"session rules": `
