@@ -80,9 +80,7 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 	if err := ctx.Err(); err != nil {
 		return api.Claim{}, err
 	}
-	claim, err := d.claimOne(ctx, &runs.ClaimRun{
-		RunID: runID, WorkerID: workerID, Principal: runs.CallerOf(ctx), OnBehalfOf: runs.PersonOf(ctx), LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens, Scope: scope,
-	})
+	claim, err := d.claimOne(ctx, d.claimBy(&claimer{workerID, runs.CallerOf(ctx), runs.PersonOf(ctx), leaseMs}, scope, runID, ""))
 	if err != nil {
 		return api.Claim{}, err
 	}
@@ -206,6 +204,20 @@ func (d *Dispatcher) abandon(w *waiter) {
 	d.putBack(hints)
 }
 
+// claimer is who claims, with the lease that they ask for.
+type claimer struct {
+	workerID, caller, person string
+	leaseMs                  int64
+}
+
+// claimBy returns the claim of a run. The session may be empty.
+func (d *Dispatcher) claimBy(by *claimer, scope reads.Scope, runID, sessionID string) *runs.ClaimRun {
+	return &runs.ClaimRun{
+		RunID: runID, SessionID: sessionID, WorkerID: by.workerID, Principal: by.caller, OnBehalfOf: by.person, LeaseMs: by.leaseMs,
+		MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens, Scope: scope,
+	}
+}
+
 // claimAll claims the hinted runs concurrently, so that they can land in one batch. It returns
 // the claims in the order of the hints. It returns an error only if there are none, or if ctx
 // ended, and then nothing is leased.
@@ -216,12 +228,9 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	}
 	results := make([]api.Claim, len(hints))
 	failures := make([]error, len(hints))
+	by := claimer{request.WorkerID, runs.CallerOf(ctx), runs.PersonOf(ctx), request.LeaseMs}
 	claim := func(i int) {
-		results[i], failures[i] = d.claimOne(ctx, &runs.ClaimRun{
-			RunID: hints[i].RunID, SessionID: hints[i].SessionID,
-			WorkerID: request.WorkerID, Principal: runs.CallerOf(ctx), OnBehalfOf: runs.PersonOf(ctx), LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
-			Scope: request.Scope,
-		})
+		results[i], failures[i] = d.claimOne(ctx, d.claimBy(&by, request.Scope, hints[i].RunID, hints[i].SessionID))
 	}
 	var others sync.WaitGroup
 	for i := 1; i < len(hints); i++ {

@@ -177,10 +177,7 @@ type waiter struct {
 	err    error
 	signal chan struct{} // capacity 1
 
-	workerID string
-	caller   string
-	person   string
-	leaseMs  int64
+	claimer
 	// taking counts the claims that the store is deciding for it; it is then in no list. handed
 	// are the committed ones.
 	taking int

@@ -74,10 +74,7 @@ func (d *Dispatcher) Take(claimable []reads.Claimable) []*runs.ClaimRun {
 			demand.noteArrival(h, d.options.HintLimit)
 		}
 		d.claiming[h.RunID] = h.ClaimableAtMs
-		claim := &runs.ClaimRun{
-			RunID: run.RunID, SessionID: run.SessionID, WorkerID: w.workerID, Principal: w.caller, OnBehalfOf: w.person, LeaseMs: w.leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
-			Scope: w.demand.scope,
-		}
+		claim := d.claimBy(&w.claimer, w.demand.scope, run.RunID, run.SessionID)
 		w.taking++
 		d.taking[claim] = &taking{w, h}
 		claims[i] = claim
