@@ -43,13 +43,13 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	}
 	seen := map[string]bool{}
 	for i := range s.Approvals {
-		at := fmt.Sprintf("%s/approvals/%d", prefix, i)
+		at := placeIn(prefix, "approvals", i)
 		checkApprovalRequest(&s.Approvals[i], at, faults)
 		uniqueID(at, s.Approvals[i].ID, seen, faults)
 	}
 	var work document.Work
 	for i := range s.Questions {
-		at := fmt.Sprintf("%s/questions/%d", prefix, i)
+		at := placeIn(prefix, "questions", i)
 		checkQuestionRequest(&s.Questions[i], at, &work, faults)
 		uniqueID(at, s.Questions[i].ID, seen, faults)
 	}
