@@ -12,7 +12,7 @@ import (
 
 // ClaimRun takes the lease of a claimable run under a new fence (docs/spec/v1.md#claim).
 //
-// Reply: Run and Claim. Errors: invalid_request; run_not_found; run_not_claimable, even if
+// Reply: Run, Claim and Lapsed. Errors: invalid_request; run_not_found; run_not_claimable, even if
 // the call failed the run instead, because MaxAttempts claims made no progress
 // (docs/spec/v1.md#attempts).
 type ClaimRun struct {
@@ -75,9 +75,10 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 		w.leaveQueue(run)
 		w.startRun(run)
 	}
+	lapsed := run.LeaseExpiresAtMs != 0 // a lease that its holder ended is 0
 	w.grantLease(run, c.WorkerID, c.Principal, c.OnBehalfOf, c.LeaseMs)
 	w.acknowledgeAnswers(run)
 	record := w.recordOf(run)
 	claim := record.ClaimOf()
-	return Reply{Run: record, Claim: &claim}, nil
+	return Reply{Run: record, Claim: &claim, Lapsed: lapsed}, nil
 }

@@ -30,6 +30,8 @@ type Reply struct {
 	// Session is the session's row. Its view needs more rows, which are read after the commit.
 	Session *model.Session
 	Claim   *api.Claim
+	// Lapsed says that the claim took over from a worker that had neither ended nor renewed its lease in time.
+	Lapsed bool
 	// Existing says that the call changed nothing: its effect already existed, with the same
 	// payload.
 	Existing bool

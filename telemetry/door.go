@@ -88,7 +88,7 @@ func (d *Door) Answered(command runs.Command, reply runs.Reply, err error, _ tim
 	d.byCommand.of(key, func() prometheus.Counter {
 		return d.commands.WithLabelValues(strings.TrimPrefix(key.command.String(), "*runs."), result)
 	}).Inc()
-	if claim := reply.Claim; err == nil && claim != nil && claim.Attempt > 1 {
+	if err == nil && reply.Lapsed {
 		d.lapses.Inc()
 	}
 }
