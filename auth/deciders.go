@@ -9,7 +9,8 @@ import (
 // the tokens of agents, do not count.
 const maxDeciders = 5_000
 
-// Deciders returns an identity for each active token that may decide. more is set when not all of them
+// Deciders returns an identity for each active token that may decide. Of the identities that an issuer or a
+// certificate gave a person, only the one used last counts; see [Keyring.ByLink]. more is set when not all of them
 // were read. Errors: errors of [Tokens].
 func (k *Keyring) Deciders(ctx context.Context) (deciders []*Identity, more bool, err error) {
 	if k == nil {

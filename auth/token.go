@@ -79,7 +79,9 @@ type Tokens interface {
 	TokensByID(ctx context.Context, tokenIDs []string) ([]Token, error)
 	// ListTokens returns a page.
 	ListTokens(ctx context.Context, q TokenQuery) ([]Token, error)
-	// Deciders returns up to limit tokens that are active at nowMs and have a role that may [Decide].
+	// Deciders returns up to limit tokens that are active at nowMs and have a role that may [Decide]. Of the tokens of
+	// a principal's [Assertion]s it returns at most the one used last, whatever role the others have, because only that one
+	// has the current role and groups.
 	Deciders(ctx context.Context, nowMs int64, limit int) ([]Token, error)
 	// TokensOf returns up to limit tokens of a principal that are active at nowMs, the newest first.
 	TokensOf(ctx context.Context, principal string, nowMs int64, limit int) ([]Token, error)

@@ -21,6 +21,7 @@ var credentialTests = map[string]func(*harness){
 	"credentials/of two changes of each other one wins":    func(h *harness) { oneOfTwoAdminsWins(h, h.store, h.store) },
 	"credentials/who may decide":                           whoMayDecide,
 }
+	"credentials/who may decide by an issuer":              whoMayDecideByIssuer,
 
 var credentialReplicaTests = map[string]func(*harness){
 	"replicas/a decision needs its token as another made it": func(h *harness) {
@@ -170,6 +171,48 @@ func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 					break
 				}
 			}
+// An issuer that takes a role away takes the decisions away: only the identity that a person used last counts.
+func whoMayDecideByIssuer(h *harness) {
+	kept := h.journal()
+	const start, end = 1_000, 9_000
+	add := func(tokenID string, role api.Role, principal, createdBy string, createdAtMs int64) {
+		h.Helper()
+		_, err := kept.AddToken(h.ctx, &auth.Token{
+			TokenID: tokenID, Name: tokenID, Role: role, Principal: principal, SecretHash: auth.HashOf(tokenID),
+			CreatedAtMs: createdAtMs, CreatedBy: createdBy, Key: tokenID, Fingerprint: tokenID,
+		}, nil)
+		require.NoError(h, err)
+	}
+	requireDeciders := func(want ...string) {
+		h.Helper()
+		tokens, err := kept.Deciders(h.ctx, end, len(want)+1)
+		require.NoError(h, err)
+		ids := []string{}
+		for i := range tokens {
+			ids = append(ids, tokens[i].TokenID)
+		}
+		require.ElementsMatch(h, want, ids)
+	}
+	add("ada-operator", api.RoleOperator, "user:oidc:ada", auth.ByIssuer, start)
+	add("ben-operator", api.RoleOperator, "user:oidc:ben", auth.ByIssuer, start)
+	add("cyd-admin", api.RoleAdmin, "user:cert:cyd", auth.ByCertificate, start)
+	requireDeciders("ada-operator", "ben-operator", "cyd-admin")
+	add("ada-observer", api.RoleObserver, "user:oidc:ada", auth.ByIssuer, start+1)
+	add("cyd-operator", api.RoleOperator, "user:cert:cyd", auth.ByCertificate, start+1)
+	requireDeciders("ben-operator", "cyd-operator")
+	// The person's own tokens count as before, and end no identity.
+	add("ada-token", api.RoleOperator, "user:oidc:ada", "user:root", start)
+	add("ben-token", api.RoleObserver, "user:oidc:ben", "user:root", start+2)
+	requireDeciders("ada-token", "ben-operator", "cyd-operator")
+	// The issuer gave the role back, or an admin revoked the newer identity.
+	require.NoError(h, kept.TouchToken(h.ctx, "ada-operator", start+2))
+	_, err := kept.RevokeToken(h.ctx, "cyd-operator", false, start+2, nil)
+	require.NoError(h, err)
+	requireDeciders("ada-operator", "ada-token", "ben-operator", "cyd-admin")
+	require.NoError(h, kept.TouchToken(h.ctx, "ada-observer", start+3))
+	requireDeciders("ada-token", "ben-operator", "cyd-admin")
+}
+
 		})
 	}
 	for range callers {

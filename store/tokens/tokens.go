@@ -76,9 +76,14 @@ WHERE (created_at_ms > CAST($1 AS bigint) OR created_at_ms = CAST($1 AS bigint) 
 		OR CAST($3 AS text) = 'expired' AND revoked_at_ms IS NULL AND expires_at_ms <= CAST($4 AS bigint)
 		OR CAST($3 AS text) = 'active' AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($4 AS bigint)))
 ORDER BY created_at_ms, token_id LIMIT CAST($5 AS bigint)`
-	// deciders has the roles of auth.Decide; their index begins with the role.
+	// deciders has the roles of auth.Decide; their index begins with the role. Of the identities that an issuer or
+	// certificates gave a person, only the one used last counts, as for auth.Keyring.ByLink.
 	deciders = readColumns + `
 WHERE role IN ('admin', 'operator') AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($1 AS bigint))
+	AND NOT (created_by IN ('oidc', 'certificate') AND EXISTS (
+		SELECT 1 FROM tokens AS newer
+		WHERE newer.principal = tokens.principal AND newer.created_by IN ('oidc', 'certificate') AND newer.revoked_at_ms IS NULL
+			AND coalesce(newer.last_used_at_ms, newer.created_at_ms) > coalesce(tokens.last_used_at_ms, tokens.created_at_ms)))
 LIMIT CAST($2 AS bigint)`
 	ofPrincipal = readColumns + `
 WHERE principal = $1 AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > CAST($2 AS bigint))
