@@ -128,7 +128,7 @@ func (k *Keyring) Open(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	before := k.nowMs()
-	if before < k.openUntilMs.Load() {
+	if until := k.openUntilMs.Load(); before < until && before >= until-freshFor {
 		return true, nil
 	}
 	anyToken, err := shared(ctx, &k.reads, "any", k.tokens.AnyToken)
@@ -253,7 +253,8 @@ func (k *Keyring) remember(hash string, token *Token, readAtMs int64) (*remember
 	defer k.mu.Unlock()
 	known := k.remembered[hash]
 	switch {
-	case known != nil && known.readAtMs < readAtMs:
+	// A token that was read before the clock was set back is older, although its time is later.
+	case known != nil && (known.readAtMs < readAtMs || known.readAtMs > k.nowMs()):
 		known.readAtMs, known.token = readAtMs, token
 	case known == nil:
 		if len(k.remembered) >= maxRemembered {

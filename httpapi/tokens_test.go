@@ -333,6 +333,16 @@ func TestTheLastTwoAdminsAtOnce(t *testing.T) {
 // A first token closes the service that was open, at this replica and another.
 func TestTheFirstTokenClosesTheService(t *testing.T) {
 	t.Parallel()
+	for name, passedMs := range clockChanges {
+		parallel(t, name, func(t *testing.T) { testFirstToken(t, passedMs) })
+	}
+}
+
+// clockChanges are changes of a clock after which nothing is taken from a cache.
+var clockChanges = map[string]int64{"half a second later": 500, "the clock is set back": -3_600_000}
+
+func testFirstToken(t *testing.T, passedMs int64) {
+	t.Helper()
 	store := openSQLite(t)
 	var nowMs int64 = 1_750_000_000_000
 	keyrings := make([]*auth.Keyring, 2)
@@ -344,7 +354,7 @@ func TestTheFirstTokenClosesTheService(t *testing.T) {
 	}
 	secret := rigs[0].post(t, "/v1/tokens", `{"name":"first","role":"admin"}`).want(http.StatusCreated).textAt("secret")
 	rigs[0].get(t, "/v1/runs").refused(api.CodeUnauthenticated)
-	nowMs += 500
+	nowMs += passedMs
 	for _, a := range rigs {
 		a.get(t, "/v1/runs").refused(api.CodeUnauthenticated)
 		a.get(t, "/v1/runs", bearer(secret)).want(http.StatusOK)
@@ -410,20 +420,25 @@ func TestTheLastUseOfAToken(t *testing.T) {
 	}
 }
 
-// A replica that knows a token refuses it half a second after another one has revoked it.
+// A replica that knows a token refuses it half a second after another one has revoked it, or once its clock was
+// set back.
 func TestARevokedTokenEndsAtEveryReplica(t *testing.T) {
 	t.Parallel()
 	store := openPostgres(t)
-	var nowMs int64 = 1_750_000_000_000
-	keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-	other := newKeyring(store.(auth.Tokens), auth.Required)
-	id, secret := token(t, other, api.CreateTokenBody{Name: "x", Role: api.RoleObserver})
-	_, err := keyring.Authenticate(t.Context(), secret)
-	require.NoError(t, err)
-	require.NoError(t, other.Revoke(t.Context(), id, true))
-	nowMs += 500
-	_, err = keyring.Authenticate(t.Context(), secret)
-	require.ErrorIs(t, err, auth.Invalid())
+	for name, passedMs := range clockChanges {
+		parallel(t, name, func(t *testing.T) {
+			var nowMs int64 = 1_750_000_000_000
+			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+			other := newKeyring(store.(auth.Tokens), auth.Required)
+			id, secret := token(t, other, api.CreateTokenBody{Name: "x", Role: api.RoleObserver})
+			_, err := keyring.Authenticate(t.Context(), secret)
+			require.NoError(t, err)
+			require.NoError(t, other.Revoke(t.Context(), id, true))
+			nowMs += passedMs
+			_, err = keyring.Authenticate(t.Context(), secret)
+			require.ErrorIs(t, err, auth.Invalid())
+		})
+	}
 }
 
 // A decision that was on its way when its token was revoked, or rotated, at another replica is
