@@ -233,7 +233,7 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 		return api.Address{}, err
 	}
 	if !left {
-		return api.Address{}, codeEnded()
+		return s.notVerified(ctx, address, "")
 	}
 	entry := auth.ChangeBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressVerified, AddressID: addressID, Channel: address.Channel})
 	hash := codeHash(addressID, code)
@@ -242,7 +242,7 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 		return api.Address{}, err
 	}
 	if !verified {
-		return api.Address{}, s.whyNotVerified(ctx, address, hash)
+		return s.notVerified(ctx, address, hash)
 	}
 	address.VerifiedAtMs = nowMs
 	return s.view(address), s.changed(ctx)
@@ -262,21 +262,26 @@ func codeEnded() error {
 	return refusal.New(api.CodeAddressCodeWrong, "the code works no longer: add the address again to get another one")
 }
 
-// whyNotVerified returns why a code that was counted as tried did not verify an address. Only the right code
-// shows that another person has the address.
-func (s *Service) whyNotVerified(ctx context.Context, a *Address, hash string) error {
+// notVerified answers a call that did not verify an address: with the address if another call has verified it
+// meanwhile, as a later call would get it, else with the reason. hash is the hash of the code that was tried, or "" if no
+// try was left. Only the right code shows that another person has the address.
+func (s *Service) notVerified(ctx context.Context, a *Address, hash string) (api.Address, error) {
 	now, err := s.own(ctx, a.Principal, a.AddressID)
 	if err != nil {
-		return err
+		return api.Address{}, err
 	}
 	left := api.AddressCodeTries - now.CodeTries
 	switch {
-	case now.CodeHash == hash:
-		return refusal.New(api.CodeAddressTaken, "another person of this service has verified this address, and must remove it first")
-	case left == 0:
-		return codeEnded()
+	case now.VerifiedAtMs != 0:
+		return s.view(now), nil
+	case hash != "" && now.CodeHash == hash:
+		err = refusal.New(api.CodeAddressTaken, "another person of this service has verified this address, and must remove it first")
+	case hash == "" || left == 0:
+		err = codeEnded()
+	default:
+		err = refusal.New(api.CodeAddressCodeWrong, "this is not the code that was sent to the address: %s left", tries(left))
 	}
-	return refusal.New(api.CodeAddressCodeWrong, "this is not the code that was sent to the address: %s left", tries(left))
+	return api.Address{}, err
 }
 
 func tries(n int64) string {

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
@@ -153,5 +155,48 @@ func TestAnAddressThatIsNotWrittenCountsNoCode(t *testing.T) {
 		all, err := stored.Addresses(t.Context(), []string{ada})
 		require.NoError(t, err)
 		require.Len(t, all, 2)
+	})
+}
+
+// overtaken is a store in which another call verifies an address before the one that is going on counts its try, or
+// before it verifies the address itself.
+type overtaken struct {
+	notify.Store
+	beforeTry, beforeVerify func()
+}
+
+func (o *overtaken) TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error) {
+	o.beforeTry()
+	return o.Store.TryCode(ctx, principal, addressID, nowMs)
+}
+
+func (o *overtaken) VerifyAddress(ctx context.Context, a *notify.Address, codeHash, only string, nowMs int64, entry *journal.Entry) (bool, error) {
+	o.beforeVerify()
+	return o.Store.VerifyAddress(ctx, a, codeHash, only, nowMs, entry)
+}
+
+// Of two calls that verify an address at once, both get the verified address.
+func TestTwoCallsVerifyAnAddressAtOnce(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, false)
+		nothing := func() {}
+		for name, overtake := range map[string]func(verify func()) *overtaken{
+			"before-its-try":          func(verify func()) *overtaken { return &overtaken{s.Store.(notify.Store), verify, nothing} },
+			"before-its-verification": func(verify func()) *overtaken { return &overtaken{s.Store.(notify.Store), nothing, verify} },
+		} {
+			added, err := s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: name})
+			require.NoError(t, err)
+			texts := s.http.about("Code: ")
+			code := codeLine.FindStringSubmatch(texts[len(texts)-1])[1]
+			var first *api.Address
+			late := notify.New(notify.Options{NowMs: func() int64 { return time.Now().UnixMilli() }, Store: overtake(func() {
+				first, err = s.client.VerifyAddress(t.Context(), added.AddressID, code)
+				require.NoError(t, err)
+			})})
+			got, err := late.Verify(t.Context(), auth.Local().Principal, added.AddressID, code)
+			require.NoError(t, err, name)
+			require.Equal(t, *first, got)
+		}
 	})
 }
