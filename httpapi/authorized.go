@@ -135,8 +135,8 @@ func (s authorized) carryOut(ctx context.Context, call *runs.Call, spec *runs.Sp
 		call.OnlyRepeat = err
 		return s.store.Do(ctx, call)
 	}
-	reply, err := s.addOpen(ctx, call, spec.Adds)
-	if err == nil && (reply.Existing || reply.Replayed) || refusal.CodeOf(err) != "" {
+	reply, sent, err := s.addOpen(ctx, call, spec.Adds)
+	if !sent || err == nil && (reply.Existing || reply.Replayed) || refusal.CodeOf(err) != "" {
 		giveBack()
 	}
 	return reply, err
@@ -150,11 +150,12 @@ func sharesOf(caller *auth.Identity) (principal string, open bool) {
 	return caller.Principal, caller.Via == auth.ViaOpen
 }
 
-// addOpen carries out a call unless the caller has too many open prompts or queued runs. Errors:
-// too_many_prompts, too_many_queued_runs.
-func (s authorized) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds) (runs.Reply, error) {
+// addOpen carries out a call unless the caller has too many open prompts or queued runs. sent says that the
+// call reached the store. Errors: too_many_prompts, too_many_queued_runs.
+func (s authorized) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds) (reply runs.Reply, sent bool, err error) {
 	if s.backlog == nil || adds == (runs.Adds{}) {
-		return s.store.Do(ctx, call)
+		reply, err = s.store.Do(ctx, call)
+		return reply, true, err
 	}
 	principal, open := sharesOf(call.Caller)
 	done, err := s.backlog.Take(ctx, principal, open, wire.Waiting{Prompts: adds.Prompts, Queued: adds.Queued})
@@ -163,14 +164,14 @@ func (s authorized) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds
 	}
 	taken := wire.TakenUnknown
 	defer func() { done(taken) }()
-	reply, err := s.store.Do(ctx, call)
+	reply, err = s.store.Do(ctx, call)
 	switch {
 	case err == nil && (reply.Existing || reply.Replayed), refusal.CodeOf(err) != "":
 		taken = wire.TakenNothing
 	case err == nil:
 		taken = wire.TakenAll
 	}
-	return reply, err
+	return reply, true, err
 }
 
 // reaches returns session_not_found unless the session is in the caller's scope.

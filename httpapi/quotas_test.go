@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // testQuotas checks the quota of one principal on every operation. Another principal is not
@@ -146,6 +147,20 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		a.post(t, "/v1/runs/"+held.textAt("run", "run_id")+"/complete", `{"fence":"`+held.textAt("lease", "fence")+`","output":"`+strings.Repeat("x", 30_000)+`"}`, bearer(other)).want(http.StatusOK)
 		a.post(t, "/v1/runs", `{"input":1}`, bearer(other)).refused(wire.CodeTooManyStoredBytes)
 	})
+	t.Run("stored bytes of calls that were not sent", func(t *testing.T) {
+		counts := &failingCounts{}
+		a := serve(t, store, contract, func(o *httpapi.Options) {
+			o.Keyring, o.Limits.Quota, o.Backlogs = keyring, wire.Quota{Rate: ample, Stored: 10_000, Queued: 5}, counts
+		})
+		large := `{"input":"` + strings.Repeat("x", 6_000) + `"}`
+		counts.fail.Store(true)
+		for range 3 {
+			require.Equal(t, http.StatusServiceUnavailable, a.post(t, "/v1/runs", large, greedy).status)
+		}
+		counts.fail.Store(false)
+		a.post(t, "/v1/runs", large, greedy).want(http.StatusAccepted)
+		a.post(t, "/v1/runs", large, greedy).refused(wire.CodeTooManyStoredBytes)
+	})
 	t.Run("the last of the disk", func(t *testing.T) {
 		disk := &nearlyFull{Store: store}
 		a := serve(t, disk, contract, func(o *httpapi.Options) { o.Keyring = keyring })
@@ -157,6 +172,16 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		a.post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"deny"}]}`, greedy).want(http.StatusAccepted)
 		a.post(t, "/v1/runs/"+run+"/cancel", `{}`, greedy).want(http.StatusOK)
 	})
+}
+
+// failingCounts counts no backlogs, and fails when it is told to.
+type failingCounts struct{ fail atomic.Bool }
+
+func (f *failingCounts) Backlogs(context.Context) ([]model.Backlog, error) {
+	if f.fail.Load() {
+		return nil, runs.ErrUnavailable
+	}
+	return nil, nil
 }
 
 // nearlyFull is a store whose disk has so much left.
