@@ -93,8 +93,6 @@ func TestHooksAreKnownByAnyName(t *testing.T) {
 	for _, command := range []string{"", "lint", "holdpoint exec -- ls", "/usr/bin/other hook --agent-id claude-code"} {
 		require.False(t, isHook(command), command)
 	}
-	require.True(t, isLoopback("127.0.0.2") && isLoopback("localhost") && isLoopback("::1"))
-	require.False(t, isLoopback("127.evil.example") || isLoopback("10.0.0.1"))
 }
 
 func TestSessionsAreIDs(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/internal/loopback"
 )
 
 // HookDoctor checks an installed hook.
@@ -174,7 +174,7 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 		}
 		f.add(open, "the hook takes its service from HOLDPOINT_SERVER, which the agent can set: run hook install again")
 	}
-	if parsed, err := url.Parse(connection.Server); err == nil && parsed.Scheme == "http" && !isLoopback(parsed.Hostname()) {
+	if parsed, err := url.Parse(connection.Server); err == nil && parsed.Scheme == "http" && !loopback.Is(parsed.Hostname()) {
 		f.add(open, "%s has no TLS: anyone between the hook and the service can read the token", connection.Server)
 	}
 	f.checkService(ctx, terminal, &connection, keys)
@@ -299,9 +299,4 @@ func createsIn(directory string) bool {
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
 	return true
-}
-
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/loopback"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/telemetry"
@@ -106,8 +107,7 @@ func isLoopbackText(text string) bool {
 	if err != nil {
 		host = text
 	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return loopback.Is(host)
 }
 
 // adminTimeout is longer than any profile. It is the read timeout, too, because net/http cancels a request whose

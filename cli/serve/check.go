@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/internal/loopback"
 	"github.com/holdpoint/holdpoint/telemetry/tracing"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
@@ -58,8 +59,7 @@ func checkAddress(address string, reachable bool) error {
 	if err != nil {
 		return console.Usage("--listen must be HOST:PORT or unix:PATH: %w", err)
 	}
-	ip := net.ParseIP(host)
-	if !reachable && !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+	if !reachable && !loopback.Is(host) {
 		return refuse(address)
 	}
 	return nil

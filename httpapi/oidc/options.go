@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/internal/loopback"
 )
 
 // Options configure a [Provider]. Issuer, ClientID and Roles are required.
@@ -56,7 +56,7 @@ func checkURL(what, text string) (*url.URL, error) {
 	switch {
 	case err != nil || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || at.Scheme != "https" && at.Scheme != "http":
 		return nil, fmt.Errorf("%s %q must be an https URL without user, query and fragment", what, text)
-	case at.Scheme == "http" && !isLoopback(at.Hostname()):
+	case at.Scheme == "http" && !loopback.Is(at.Hostname()):
 		return nil, fmt.Errorf("%s %q must be https: http is allowed only for a loopback address", what, text)
 	}
 	return at, nil
@@ -67,11 +67,6 @@ func checkAddress(what, text string) error {
 	bare, _, _ := strings.Cut(text, "?")
 	_, err := checkURL(what, bare)
 	return err
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // assertion returns the identity in an ID token's claims, or nil when none of its groups has a

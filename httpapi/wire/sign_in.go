@@ -3,11 +3,11 @@ package wire
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/internal/loopback"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -71,8 +71,7 @@ func byLoopback(r *http.Request) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
+	return loopback.Is(strings.Trim(host, "[]"))
 }
 
 // CheckSameOrigin refuses a change by another origin's page, for calls without a credential that a page

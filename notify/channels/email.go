@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/loopback"
 	"github.com/holdpoint/holdpoint/notify"
 )
 
@@ -58,7 +58,7 @@ func (c *channel) email(folder string) (*email, error) {
 	case at.Scheme == "smtps":
 		made.tls = true
 		made.options = append(made.options, gomail.WithSSL(), gomail.WithPort(465))
-	case loopback(at.Hostname()):
+	case loopback.Is(at.Hostname()):
 		// A mail server of this machine may be used without TLS, so its certificate proves nothing: usually
 		// it is self-signed.
 		unverified := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: made.host, InsecureSkipVerify: true} //nolint:gosec // G402: a loopback address
@@ -84,11 +84,6 @@ func (c *channel) email(folder string) (*email, error) {
 		return nil, errors.New("the mail server cannot be used with these settings")
 	}
 	return made, nil
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // Kind implements notify.Channel.

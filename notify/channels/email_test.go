@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	gomail "github.com/wneessen/go-mail"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
@@ -162,6 +163,20 @@ func TestTheCertificateOfAMailServer(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
 	require.ErrorContains(t, mail.Send(t.Context(), "ada@example.com", message), "the certificate of the mail server is not trusted")
+}
+
+// Only a mail server of the machine itself may do without TLS, however its name is written.
+func TestWhichMailServersNeedTLS(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"localhost": "TLSOpportunistic", "LocalHost": "TLSOpportunistic", "127.0.0.1": "TLSOpportunistic", "[::1]": "TLSOpportunistic", "mail.example": "TLSMandatory",
+	} {
+		mail, err := (&channel{Kind: api.ChannelEmail, SMTP: "smtp://" + host, From: "holdpoint@example.com"}).email("")
+		require.NoError(t, err)
+		server, err := gomail.NewClient(mail.host, mail.options...)
+		require.NoError(t, err)
+		require.Equal(t, want, server.TLSPolicy(), host)
+	}
 }
 
 func TestAMailServerThatIsNotThere(t *testing.T) {

@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "internal/cpulimit", "internal/panics", "internal/calltrace", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/escalation", "runs/reads", "runs/upkeep"}
+var domain = []string{"api", "internal/canonical", "internal/cpulimit", "internal/panics", "internal/calltrace", "internal/loopback", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/escalation", "runs/reads", "runs/upkeep"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -85,6 +85,7 @@ var places = []place{
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/calltrace", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/panics", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/loopback", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/cpulimit", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/multiplex", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
