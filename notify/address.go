@@ -83,13 +83,17 @@ type Store interface {
 	Viewers(ctx context.Context, nowMs int64, maxViewers int) ([]reads.Viewer, error)
 }
 
-// newCode returns a random code of six digits.
-func newCode() (string, error) {
-	number, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
+// newCode returns a random code of at most 18 digits.
+func newCode(digits int) (string, error) {
+	end := int64(1)
+	for range digits {
+		end *= 10
+	}
+	number, err := rand.Int(rand.Reader, big.NewInt(end))
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%06d", number.Int64()), nil
+	return fmt.Sprintf("%0*d", digits, number.Int64()), nil
 }
 
 func unknownAddress() error {
@@ -153,7 +157,7 @@ func (s *Service) addCode(ctx context.Context, caller, principal string, body *a
 		if err != nil {
 			return nil, "", err
 		}
-		code, err := newCode()
+		code, err := newCode(6)
 		if err != nil {
 			return nil, "", err
 		}

@@ -2,13 +2,10 @@ package notify
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
-	"math/big"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -75,11 +72,11 @@ func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, req
 		RequestHandle: request.Handle, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + api.LinkMs,
 	}
 	if mode == api.LinkCode {
-		number, err := rand.Int(rand.Reader, big.NewInt(10_000))
+		code, err := newCode(4)
 		if err != nil {
 			return err
 		}
-		m.Code = fmt.Sprintf("%04d", number.Int64())
+		m.Code = code
 		row.CodeHash = codeHash(secret, m.Code)
 	}
 	if m.Buttons != nil {

@@ -80,12 +80,15 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 		}
 	}
 	if request.DueAtMs != 0 {
-		m.Deadline = time.UnixMilli(request.DueAtMs).UTC().Format("2 Jan 2006 15:04 MST")
+		m.Deadline = TimeText(request.DueAtMs)
 		lines = append(lines, "Deadline: "+m.Deadline)
 	}
 	m.Path, m.Link = s.linkTo(request.Handle)
 	return m.with(lines...)
 }
+
+// TimeText returns a time as messages and the pages of their links show it.
+func TimeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2 Jan 2006 15:04 MST") }
 
 // shortDigest returns the first eight digits of a digest, by which people recognize an input; "" for none.
 func shortDigest(digest string) string {

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/visible"
@@ -109,12 +108,10 @@ func about(link *notify.Link) *content {
 		shown.Title = "Approval needed: " + visible.Escape(tool)
 	}
 	if link.Request.DueAtMs != 0 {
-		shown.Deadline = timeOf(link.Request.DueAtMs)
+		shown.Deadline = notify.TimeText(link.Request.DueAtMs)
 	}
 	return shown
 }
-
-func timeOf(ms int64) string { return time.UnixMilli(ms).UTC().Format("2 Jan 2006 15:04 MST") }
 
 func wrongText(left int64) string {
 	switch left {
@@ -191,7 +188,7 @@ func (p *pages) problem(w http.ResponseWriter, problem *api.Problem) {
 		shown.Title, shown.Text = deadTitle, deadText
 	}
 	if recorded := problem.RecordedDecision; recorded != nil {
-		shown.Title, shown.Text = "Already decided", "This request was "+string(recorded.Outcome)+" by "+visible.Escape(recorded.ResolvedBy)+" on "+timeOf(recorded.ResolvedAtMs)+"."
+		shown.Title, shown.Text = "Already decided", "This request was "+string(recorded.Outcome)+" by "+visible.Escape(recorded.ResolvedBy)+" on "+notify.TimeText(recorded.ResolvedAtMs)+"."
 	}
 	p.write(w, problem.Status, shown)
 }
