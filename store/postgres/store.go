@@ -304,19 +304,20 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.door.Stalled(); err != nil {
 		return err
 	}
-	err := s.migrator.Check(ctx)
-	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) || errors.Is(err, migrations.ErrSchemaUnreleased) {
-		return &runs.NotReadyError{Detail: err.Error(), Err: err}
-	}
-	if err != nil {
-		return readFailure(ctx, err)
-	}
+	// First, because all calls of a standby fail, whatever its schema is.
 	var readOnly bool
 	if err := s.reads.QueryRow(ctx, sqlReadOnly).Scan(&readOnly); err != nil {
 		return readFailure(ctx, err)
 	}
 	if readOnly {
 		return &runs.NotReadyError{Detail: "the database server takes no writes: is it a standby?", Err: runs.ErrUnavailable}
+	}
+	err := s.migrator.Check(ctx)
+	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) || errors.Is(err, migrations.ErrSchemaUnreleased) {
+		return &runs.NotReadyError{Detail: err.Error(), Err: err}
+	}
+	if err != nil {
+		return readFailure(ctx, err)
 	}
 	return nil
 }

@@ -216,6 +216,24 @@ func TestReadyTellsOfTheSchema(t *testing.T) {
 	require.ErrorIs(t, s.Ready(ctx), migrations.ErrSchemaAhead)
 }
 
+// A standby does not answer until it is promoted, whatever its schema is.
+func TestReadyTellsOfAStandbyBeforeTheSchema(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	url := postgrestest.URL(t)
+	first := open(t, url, Options{NoListen: true})
+	_, err := first.reads.Exec(ctx, `INSERT INTO `+migrations.Table+` (version_id, is_applied) VALUES (99999, true)`)
+	require.NoError(t, err)
+	_, err = first.reads.Exec(ctx, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+	END $$`)
+	require.NoError(t, err)
+	s := open(t, url, Options{NoListen: true})
+	err = s.Ready(ctx)
+	require.ErrorIs(t, err, runs.ErrUnavailable)
+	require.ErrorContains(t, err, "takes no writes")
+}
+
 func TestClosedStoreTakesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{})
