@@ -160,7 +160,7 @@ func (s authorized) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds
 	principal, open := sharesOf(call.Caller)
 	done, err := s.backlog.Take(ctx, principal, open, wire.Waiting{Prompts: adds.Prompts, Queued: adds.Queued})
 	if err != nil {
-		return runs.Reply{}, err
+		return runs.Reply{}, false, err
 	}
 	taken := wire.TakenUnknown
 	defer func() { done(taken) }()
