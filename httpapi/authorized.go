@@ -76,8 +76,8 @@ func (s authorized) Subscribe(notify func(reads.Notice)) (unsubscribe func()) {
 	return s.store.Subscribe(notify)
 }
 
-// Do implements [runs.Door]. A decision, cancellation, rule or repair re-checks the token within its
-// transaction. A worker's token was read within the last half second. Errors: forbidden,
+// Do implements [runs.Door]. A decision, cancellation, rule or repair re-checks the token, and a
+// browser's sign-in, within its transaction. A worker's token was read within the last half second. Errors: forbidden,
 // invalid_token, the not-found errors for anything outside of the caller's scope, and errors of the
 // store.
 func (s authorized) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {

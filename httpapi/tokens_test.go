@@ -441,8 +441,8 @@ func TestARevokedTokenEndsAtEveryReplica(t *testing.T) {
 	}
 }
 
-// A decision that was on its way when its token was revoked, or rotated, at another replica is
-// refused: the token is read again under the lock of the session.
+// A decision that was on its way when its token was revoked or rotated, or its browser signed out, at another replica is
+// refused: the token and the sign-in are read again under the lock of the session.
 func TestARevokedTokenDecidesNothing(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {
@@ -455,22 +455,25 @@ func TestARevokedTokenDecidesNothing(t *testing.T) {
 			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
 			admin := ofRole(t, other, api.RoleAdmin)
 			a.post(t, "/v1/runs", `{"run_id":"r","session_id":"s","input":1,"suspend":{"approvals":[`+approval("a")+`],"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`, bearer(admin)).want(http.StatusAccepted)
-			for name, end := range map[string]func(string) error{
-				"revoked": func(id string) error { return other.Revoke(t.Context(), id, true) },
-				"rotated": func(id string) error {
+			for name, end := range map[string]func(id, cookie string) error{
+				"revoked": func(id, _ string) error { return other.Revoke(t.Context(), id, true) },
+				"rotated": func(id, _ string) error {
 					_, err := other.Rotate(t.Context(), id, 0)
 					return err
 				},
+				"signed-out": func(_, cookie string) error { return other.SignOut(t.Context(), cookie) },
 			} {
 				id, secret := token(t, other, api.CreateTokenBody{Name: name, Role: api.RoleOperator, MayAlways: true})
-				signedIn := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).sessionOf()
+				login := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK)
+				signedIn := login.sessionOf()
 				rule := a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+name+`"]}}`, bearer(secret)).want(http.StatusCreated).textAt("rule_id")
 				a.get(t, "/v1/me", signedIn).want(http.StatusOK)
-				require.NoError(t, end(id))
+				require.NoError(t, end(id, login.textAt("session")))
 				a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
-				credentials := [][]option{{bearer(secret)}}
-				if name == "revoked" {
-					credentials = append(credentials, []option{signedIn, sameOrigin()})
+				a.get(t, "/v1/me", signedIn).want(http.StatusOK)
+				credentials := [][]option{{signedIn, sameOrigin()}}
+				if name != "signed-out" {
+					credentials = append(credentials, []option{bearer(secret)})
 				}
 				for _, credential := range credentials {
 					for _, call := range [][2]string{
@@ -493,7 +496,7 @@ func TestARevokedTokenDecidesNothing(t *testing.T) {
 			run := a.get(t, "/v1/runs/r", bearer(admin)).want(http.StatusOK)
 			require.Equal(t, "waiting_for_user_question", run.at("status"))
 			require.Len(t, run.list("pending_approvals"), 1)
-			require.Len(t, a.get(t, "/v1/rules", bearer(admin)).want(http.StatusOK).body, 2)
+			require.Len(t, a.get(t, "/v1/rules", bearer(admin)).want(http.StatusOK).body, 3)
 			a.post(t, "/v1/runs/r/approvals", allow("a"), bearer(admin), key("k")).want(http.StatusAccepted)
 		})
 	}

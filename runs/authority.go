@@ -12,7 +12,7 @@ import (
 )
 
 // authorize checks under the lock that the caller may issue the command now: its token is still valid,
-// the target is within its scope, an agent ends only its own runs, and the caller holds the lease. For a
+// its browser is still signed in, the target is within its scope, an agent ends only its own runs, and the caller holds the lease. For a
 // target outside the scope, the error is the same as for a missing one.
 //
 // Errors: invalid_token, session_not_found, run_not_found, rule_not_found, id_conflict, forbidden, lease_lost.
@@ -21,6 +21,9 @@ func (c *Call) authorize(w *workingCopy, spec *Spec) error {
 	if again && c.Caller.TokenID != "" {
 		if token := w.state.Tokens[c.Caller.TokenID]; token == nil || !token.Accepts(c.Caller.Credential, w.nowMs) {
 			return auth.Invalid()
+		}
+		if cookie := c.Caller.CookieHash; cookie != "" && w.state.SignIns[cookie] != c.Caller.TokenID {
+			return auth.SignedOut()
 		}
 	}
 	reach := reach{reads.ScopeOf(c.Caller), w}

@@ -79,17 +79,17 @@ func (c *Call) Permitted(spec *Spec) error {
 // proven reports whether the caller is authenticated. Only then does a lease belong to its holder alone.
 func (c *Call) proven() bool { return c.Caller != nil && c.Caller.Via != auth.ViaOpen }
 
-// rechecks reports whether the caller's token is checked again under the lock, so that a token revoked
-// in the meantime decides nothing. Workers' and readers' commands need only the check on arrival.
+// rechecks reports whether the caller's token and sign-in are checked again under the lock, so that a token
+// revoked or a browser signed out in the meantime decides nothing. Workers' and readers' commands need only the check on arrival.
 func (c *Call) rechecks(spec *Spec) bool {
 	return c.proven() && slices.ContainsFunc(spec.Actions, func(action auth.Action) bool { return !slices.Contains(atTheDoor, action) })
 }
 
-// Needs implements [Command]. It adds the caller's token if the token is checked again.
+// Needs implements [Command]. It adds the caller's token and sign-in if they are checked again.
 func (c *Call) Needs() Needs {
 	needs := c.Command.Needs()
 	if spec := c.Spec(); c.rechecks(&spec) {
-		needs.TokenID = c.Caller.TokenID
+		needs.TokenID, needs.CookieHash = c.Caller.TokenID, c.Caller.CookieHash
 	}
 	return needs
 }

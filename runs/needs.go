@@ -76,6 +76,8 @@ type Needs struct {
 	Payload bool
 	// TokenID loads the state of that token. The row is locked until commit.
 	TokenID string
+	// CookieHash loads the sign-in of a browser with that cookie, which cannot end until commit.
+	CookieHash string
 	// Record is the idempotency record to look up; nil without a key. An empty scope means the
 	// locked session.
 	Record *model.RecordKey

@@ -13,7 +13,7 @@ import (
 // can use them without reading, if the writing transaction fails when the session's version has
 // changed. It is not safe for concurrent use.
 type Remembered struct {
-	// State has no records, effects or rules, and only the tokens of callers who decide now.
+	// State has no records, effects or rules, and only the tokens and sign-ins of callers who decide now.
 	State *State
 	// before is the session's last known row in the database; nil when there was none.
 	before *model.Session
@@ -93,15 +93,20 @@ func (r *Remembered) Committed() {
 	}
 	state.LeftOut, state.Cut = nil, nil
 	state.Queued, state.OpenCalls, state.OpenClarifications, state.Mailbox = nil, nil, nil, nil
-	state.Records, state.Effects, state.Rules, state.RuleCounts, state.Tokens, state.NameCounts = nil, nil, nil, nil, nil, nil
+	state.Records, state.Effects, state.Rules, state.RuleCounts, state.Tokens, state.SignIns, state.NameCounts = nil, nil, nil, nil, nil, nil, nil
 }
 
 // UseToken adds the token of a caller who decides now to the state.
 func (r *Remembered) UseToken(token *auth.Token) { put(&r.State.Tokens, token.TokenID, token) }
 
+// UseSignIn adds the sign-in of a caller who decides now to the state.
+func (r *Remembered) UseSignIn(cookieHash, tokenID string) {
+	put(&r.State.SignIns, cookieHash, tokenID)
+}
+
 // Answers reports whether the cached rows satisfy a need, and everything that is always loaded. The
-// transaction must verify that there are no rules, that inserted rows do not exist, and that the
-// token is current. It returns false for needs that it does not know.
+// transaction must verify that there are no rules, that inserted rows do not exist, and that
+// the token and the sign-in are current. It returns false for needs that it does not know.
 func (r *Remembered) Answers(needs Needs) bool {
 	session := r.State.Session
 	if session != nil && !r.complete(session) {
@@ -113,7 +118,7 @@ func (r *Remembered) Answers(needs Needs) bool {
 	needs.SessionID, needs.NewSession, needs.RunID, needs.ChosenRunID = "", false, "", ""
 	needs.RequestIDs, needs.SuspensionID = nil, ""
 	needs.RunMessages, needs.Payload, needs.MayResume = false, false, false
-	needs.Rules, needs.RuleDigests, needs.Record, needs.TokenID = false, nil, nil, ""
+	needs.Rules, needs.RuleDigests, needs.Record, needs.TokenID, needs.CookieHash = false, nil, nil, "", ""
 	return reflect.ValueOf(&needs).Elem().IsZero()
 }
 

@@ -55,6 +55,8 @@ type State struct {
 	RuleCounts map[string]RuleCount
 	// Tokens have the members that [auth.Token.Accepts] reads, by TokenID.
 	Tokens map[string]*auth.Token
+	// SignIns has the TokenID of each sign-in that has not ended, by the hash of its cookie.
+	SignIns map[string]string
 	// Webhooks are the webhooks that events are delivered to; nil for none. The process sets them; an
 	// engine does not load them.
 	Webhooks *webhooks.Set
@@ -103,7 +105,7 @@ func NewState(sessionID string) *State {
 		Messages:  map[string]*model.Message{},
 		Rules:     map[string]*rules.Rule{}, RuleCounts: map[string]RuleCount{},
 		NameCounts: map[string]int64{},
-		Tokens:     map[string]*auth.Token{},
+		Tokens:     map[string]*auth.Token{}, SignIns: map[string]string{},
 	}
 }
 

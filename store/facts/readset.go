@@ -26,6 +26,9 @@ type ReadSet struct {
 	// Tokens must be unchanged in the fields that [auth.Token.Accepts] compares. None of them is
 	// revoked, and they are locked until the transaction ends.
 	Tokens []*auth.Token
+	// SignIns maps hashes of cookies to tokens. Each sign-in must exist and have that token, and cannot end until the
+	// transaction ends.
+	SignIns map[string]string
 }
 
 // ExactRules identifies the rules about one input, of one session or of all sessions.
@@ -36,8 +39,8 @@ var (
 	ErrStale      = errors.New("cached rows are stale")
 	ErrStaleClock = fmt.Errorf("%w: the clock estimate is off", ErrStale)
 	ErrStaleRules = fmt.Errorf("%w: the rules have changed", ErrStale)
-	// ErrStaleTokens means that a token was changed, or is being changed.
-	ErrStaleTokens = fmt.Errorf("%w: a token has changed", ErrStale)
+	// ErrStaleTokens means that a token was changed or a sign-in has ended, or is about to.
+	ErrStaleTokens = fmt.Errorf("%w: a token has changed or a sign-in has ended", ErrStale)
 	// ErrStaleDatabase means that the database has another incarnation, or that someone may have
 	// changed sessions without a new version.
 	ErrStaleDatabase = fmt.Errorf("%w: the database was restarted or changed by another program", ErrStale)

@@ -25,10 +25,11 @@ type Use struct {
 	stale  *Use
 	// sessions are the sessions in use. A nil entry is not cached.
 	sessions map[string]*Session
-	// rules, exact and tokens become the fields of the ReadSet.
-	rules  map[string]int64
-	exact  []ExactRules
-	tokens map[string]*auth.Token
+	// rules, exact, tokens and signIns become the fields of the ReadSet.
+	rules   map[string]int64
+	exact   []ExactRules
+	tokens  map[string]*auth.Token
+	signIns map[string]string
 	// rulesWritten reports whether a decision has changed rules. Later commands that need rules are
 	// then decided with loaded ones.
 	rulesWritten bool
@@ -140,6 +141,9 @@ func (u *Use) Of(sessionID string, command runs.Command, needs *runs.Needs, lock
 	if needs.TokenID != "" && !u.useToken(session, needs.TokenID) {
 		return nil
 	}
+	if needs.CookieHash != "" {
+		u.useSignIn(session, needs)
+	}
 	if needs.Rules && !u.useRules(session, command, needs) {
 		return nil
 	}
@@ -208,6 +212,16 @@ func (u *Use) useToken(session *Session, tokenID string) bool {
 	return true
 }
 
+// useSignIn assumes that a caller is still signed in, as it was when the call arrived, and adds the sign-in to
+// the ReadSet.
+func (u *Use) useSignIn(session *Session, needs *runs.Needs) {
+	session.UseSignIn(needs.CookieHash, needs.TokenID)
+	if u.signIns == nil {
+		u.signIns = map[string]string{}
+	}
+	u.signIns[needs.CookieHash] = needs.TokenID
+}
+
 // Proves reports whether a decision of a command is valid once its change is written. A decision
 // from loaded rows always is.
 func (u *Use) Proves(session *Session, needs *runs.Needs, change *runs.Change, err error) bool {
@@ -226,7 +240,7 @@ func (u *Use) Applied(session *Session, change *runs.Change) {
 
 // ReadSet returns what the transaction that writes the changes has to check.
 func (u *Use) ReadSet() ReadSet {
-	set := ReadSet{Incarnation: u.incarnation, NowMs: u.NowMs, WithinMs: u.cache.toleranceMs, Rules: u.rules, Exact: u.exact}
+	set := ReadSet{Incarnation: u.incarnation, NowMs: u.NowMs, WithinMs: u.cache.toleranceMs, Rules: u.rules, Exact: u.exact, SignIns: u.signIns}
 	for _, sessionID := range slices.Sorted(maps.Keys(u.sessions)) {
 		if session := u.sessions[sessionID]; session != nil && session.changed && session.Before() != nil {
 			set.Sessions = append(set.Sessions, session.Before())

@@ -152,7 +152,7 @@ func TestAContestedSessionIsLockedFirst(t *testing.T) {
 	}
 }
 
-// A token that a commit found to be another one is loaded next.
+// A token that a commit found to be another one is loaded next. So is it if the caller's sign-in has ended.
 func TestAStaleTokenIsDropped(t *testing.T) {
 	t.Parallel()
 	c := newCache()
@@ -165,10 +165,11 @@ func TestAStaleTokenIsDropped(t *testing.T) {
 	use.Committed()
 	use.End()
 
-	needs := &runs.Needs{SessionID: "s", TokenID: "t"}
+	needs := &runs.Needs{SessionID: "s", TokenID: "t", CookieHash: "c"}
 	use = c.Cached()
 	require.NotNil(t, use.Of("s", nil, needs, false))
 	require.Len(t, use.ReadSet().Tokens, 1)
+	require.Equal(t, map[string]string{"c": "t"}, use.ReadSet().SignIns)
 	use.End()
 	require.True(t, use.Stale(facts.ErrStaleTokens, false))
 	use = c.Cached()

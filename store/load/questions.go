@@ -95,6 +95,9 @@ var Questions = []Question{
 	{"tokens", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		addIf(n.TokenID != "", add, tuple{n.TokenID})
 	}}}, (*States).readTokens},
+	{"sign-ins", []Key{{Parts: 1, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
+		addIf(n.CookieHash != "", add, tuple{n.CookieHash})
+	}}}, (*States).readSignIns},
 	{"payloads", []Key{pairs(func(n *runs.Needs) string { return textIf(n.Payload, n.RunID) })}, (*States).readPayloads},
 	{"records", []Key{{Parts: 3, ofNeeds: func(_ string, n *runs.Needs, add func(tuple)) {
 		for _, key := range recordKeys(n) {
@@ -301,6 +304,16 @@ func (s *States) readTokens(rows columns.Rows) error {
 	}
 	return columns.Each(rows, targets, func(t *auth.Token) {
 		s.stateOf(func(n *runs.Needs) bool { return n.TokenID == t.TokenID }, func(state *runs.State) { state.Tokens[t.TokenID] = t })
+	})
+}
+
+// signIn is a browser that is signed in with a token.
+type signIn struct{ cookieHash, tokenID string }
+
+func (s *States) readSignIns(rows columns.Rows) error {
+	targets := func(i *signIn) []any { return []any{&i.cookieHash, &i.tokenID} }
+	return columns.Each(rows, targets, func(i *signIn) {
+		s.stateOf(func(n *runs.Needs) bool { return n.CookieHash == i.cookieHash }, func(state *runs.State) { state.SignIns[i.cookieHash] = i.tokenID })
 	})
 }
 

@@ -36,6 +36,9 @@ func (e *engine) Commit(ctx context.Context, used facts.ReadSet, w runs.Writes) 
 	if len(used.Tokens) > 0 {
 		queueGuardTokens(batch, used.Tokens)
 	}
+	if len(used.SignIns) > 0 {
+		queueGuardSignIns(batch, used.SignIns)
+	}
 	before := make(map[string]*model.Session, len(used.Sessions))
 	for _, session := range used.Sessions {
 		before[session.SessionID] = session
@@ -84,6 +87,15 @@ func queueGuardTokens(batch *pgx.Batch, tokens []*auth.Token) {
 		array(tokens, func(t *auth.Token) string { return t.PreviousHash }),
 		array(tokens, func(t *auth.Token) int64 { return t.PreviousUntilMs }),
 		array(tokens, func(t *auth.Token) int64 { return t.ExpiresAtMs }))
+}
+
+func queueGuardSignIns(batch *pgx.Batch, signIns map[string]string) {
+	cookieHashes := slices.Sorted(maps.Keys(signIns))
+	tokenIDs := make([]string, len(cookieHashes))
+	for i, cookieHash := range cookieHashes {
+		tokenIDs[i] = signIns[cookieHash]
+	}
+	batch.Queue(sqlGuardSignIns, cookieHashes, tokenIDs)
 }
 
 // acquireAlive returns a connection that is not known to be closed. Statements sent on it may be

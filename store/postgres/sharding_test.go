@@ -12,6 +12,7 @@ import (
 var unsharded = map[string]string{
 	"load records": "scope", "insert idempotency_records": "scope",
 	"load named rules": "rule_id", "load chosen runs": "run_id", "load tokens": "token_id", "sqlGuardTokens": "token_id",
+	"load sign-ins": "cookie_hash", "sqlGuardSignIns": "cookie_hash",
 }
 
 // Every statement of a deciding transaction names the session whose rows it reaches, so that a

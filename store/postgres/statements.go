@@ -140,6 +140,17 @@ SELECT CASE WHEN cardinality($1::text[]) > (
 	) AS l
 ) THEN holdpoint_refuse('HP004', 'a token is another one') END`
 
+	// sqlGuardSignIns keeps the given sign-ins from ending, and aborts the transaction if one has ended.
+	sqlGuardSignIns = `
+SELECT CASE WHEN cardinality($1::text[]) > (
+	SELECT count(*)
+	FROM unnest($1::text[], $2::text[]) AS k (cookie_hash, token_id)
+	CROSS JOIN LATERAL (
+		SELECT FROM sign_ins AS i WHERE i.cookie_hash = k.cookie_hash AND i.token_id = k.token_id
+		FOR KEY SHARE SKIP LOCKED
+	) AS l
+) THEN holdpoint_refuse('HP004', 'a sign-in has ended') END`
+
 	// sqlDiscardPlans makes the server plan the prepared statements again. An update planned for
 	// an empty table would otherwise walk the whole primary key and look up each row among the
 	// new ones.

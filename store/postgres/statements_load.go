@@ -311,6 +311,14 @@ WHERE t.token_id = ANY($1::text[])
 ORDER BY t.token_id
 FOR SHARE`,
 
+	// A sign-out waits for the decisions made before it. A call that renews the sign-in does not.
+	"sign-ins": `
+SELECT i.cookie_hash, i.token_id
+FROM sign_ins AS i
+WHERE i.cookie_hash = ANY($1::text[])
+ORDER BY i.cookie_hash
+FOR KEY SHARE`,
+
 	"payloads": `
 SELECT r.session_id, r.run_id, r.input, r.checkpoint
 FROM unnest($1::text[], $2::text[]) AS k (session_id, run_id)

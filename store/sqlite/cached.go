@@ -89,6 +89,15 @@ func checkRows(ctx context.Context, c *connection, used *facts.ReadSet) error {
 			return facts.ErrStaleTokens
 		}
 	}
+	for cookieHash, tokenID := range used.SignIns {
+		_, there, err := number(ctx, c, sqlSignedIn, cookieHash, tokenID)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return facts.ErrStaleTokens
+		}
+	}
 	return nil
 }
 

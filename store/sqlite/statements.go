@@ -22,6 +22,7 @@ SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.input_digest = $2 AND l.r
 SELECT 1 FROM tokens AS t
 WHERE t.token_id = $1 AND t.secret_hash = $2 AND coalesce(t.previous_hash, '') = $3 AND coalesce(t.previous_until_ms, 0) = $4
 	AND coalesce(t.expires_at_ms, 0) = $5 AND t.revoked_at_ms IS NULL`
+	sqlSignedIn = `SELECT 1 FROM sign_ins AS i WHERE i.cookie_hash = $1 AND i.token_id = $2`
 
 	// sqlAmendSession writes metadata, about and the life, which the update of sessions leaves alone.
 	sqlAmendSession = `UPDATE sessions SET metadata = $2, about = nullif($3, ''), life = nullif($4, '') WHERE session_id = $1`

@@ -288,6 +288,11 @@ SELECT t.token_id, t.secret_hash, coalesce(t.previous_hash, ''), coalesce(t.prev
 FROM json_each($1) AS k
 CROSS JOIN tokens AS t ON t.token_id = k.value ->> 0`,
 
+	"sign-ins": `
+SELECT i.cookie_hash, i.token_id
+FROM json_each($1) AS k
+CROSS JOIN sign_ins AS i ON i.cookie_hash = k.value ->> 0`,
+
 	"payloads": `
 SELECT r.session_id, r.run_id,
 	(SELECT p.value FROM run_payloads AS p WHERE p.run_id = r.run_id AND p.member = 'input'),

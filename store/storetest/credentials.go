@@ -15,13 +15,14 @@ import (
 
 var credentialTests = map[string]func(*harness){
 	"credentials/a decision needs its token as it is then": tokenAsItIs,
+	"credentials/a decision needs its sign-in":             func(h *harness) { decisionNeedsItsSignIn(h, h.store) },
 	"credentials/a revocation holds at once":               func(h *harness) { revocationHoldsAtOnce(h, h.store) },
 	"credentials/no sign-in outlives a rotation":           func(h *harness) { noSignInOutlivesARotation(h, h.store) },
 	"credentials/a change needs its token as it is then":   func(h *harness) { changesNeedTheirToken(h, h.store, h.store) },
 	"credentials/of two changes of each other one wins":    func(h *harness) { oneOfTwoAdminsWins(h, h.store, h.store) },
 	"credentials/who may decide":                           whoMayDecide,
-}
 	"credentials/who may decide by an issuer":              whoMayDecideByIssuer,
+}
 
 var credentialReplicaTests = map[string]func(*harness){
 	"replicas/a decision needs its token as another made it": func(h *harness) {
@@ -33,6 +34,7 @@ var credentialReplicaTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(operator.allow(h, h.store, "r", "b")))
 	},
+	"replicas/a decision needs its sign-in":                func(h *harness) { decisionNeedsItsSignIn(h, h.open()) },
 	"replicas/no sign-in outlives a rotation":              func(h *harness) { noSignInOutlivesARotation(h, h.store, h.open(), h.open()) },
 	"replicas/a change needs its token as another made it": func(h *harness) { changesNeedTheirToken(h, h.store, h.open()) },
 	"replicas/of two changes of each other one wins":       func(h *harness) { oneOfTwoAdminsWins(h, h.store, h.open()) },
@@ -99,6 +101,36 @@ func tokenAsItIs(h *harness) {
 	refused()
 }
 
+// decisionNeedsItsSignIn ends the sign-ins of browsers through another store. The first decision of each browser may
+// read its sign-in, and the next need not.
+func decisionNeedsItsSignIn(h *harness, other runs.Store) {
+	kept := other.(auth.Tokens)
+	o := h.operator()
+	o.identity.Via, o.identity.Credential = auth.ViaSession, ""
+	for name, end := range map[string]func(cookieHash string) error{
+		"signed-out": func(cookieHash string) error { return kept.EndSignIn(h.ctx, cookieHash, nil) },
+		"rotated": func(string) error {
+			_, err := kept.RotateToken(h.ctx, "t", auth.HashOf("second"), "hint", h.clock.NowMs()+100, h.clock.NowMs(), nil)
+			return err
+		},
+	} {
+		h.wait(name, name, approvals("a", "b", "c", "d"))
+		o.identity.CookieHash = auth.HashOf(name)
+		in := &auth.SignIn{CookieHash: o.identity.CookieHash, TokenID: "t", CreatedAtMs: h.clock.NowMs(), ExpiresAtMs: h.clock.NowMs() + 1000}
+		require.NoError(h, kept.AddSignIn(h.ctx, in, "", nil))
+		require.NoError(h, o.allow(h, h.store, name, "a"))
+		require.NoError(h, o.allow(h, h.store, name, "b"))
+		require.NoError(h, kept.RenewSignIn(h.ctx, in.CookieHash, in.ExpiresAtMs+1))
+		require.NoError(h, o.allow(h, h.store, name, "c"))
+		require.NoError(h, end(in.CookieHash))
+		for range 2 {
+			require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(o.allow(h, h.store, name, "d")), name)
+		}
+	}
+	o.identity.CookieHash = ""
+	require.NoError(h, o.allow(h, h.store, "rotated", "d"), "only the sign-in has ended")
+}
+
 // Many tokens of agents do not hide the token of a person.
 func whoMayDecide(h *harness) {
 	kept, nowMs := h.journal(), h.clock.NowMs()
@@ -139,38 +171,6 @@ func whoMayDecide(h *harness) {
 	require.Empty(h, ids(kept.TokensOf(h.ctx, "user:\xff", nowMs, 5)))
 }
 
-// revocationHoldsAtOnce revokes a token through the last store while it decides in all of them.
-func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
-	const callers, each = 8, 40
-	var ids []string
-	for n := range each {
-		ids = append(ids, fmt.Sprint("a", n))
-	}
-	for caller := range callers {
-		h.wait(fmt.Sprint("s", caller), fmt.Sprint("r", caller), approvals(ids...))
-	}
-	o := h.operator()
-	var revoked atomic.Bool
-	var group sync.WaitGroup
-	begun, failures := make(chan struct{}, callers), make([]error, callers)
-	for caller := range callers {
-		group.Go(func() {
-			for n, id := range ids {
-				after := revoked.Load()
-				err := o.allow(h, stores[caller%len(stores)], fmt.Sprint("r", caller), id)
-				switch code := refusal.CodeOf(err); {
-				case err == nil && after:
-					failures[caller] = fmt.Errorf("%s was decided after the revocation", id)
-				case err != nil && code != api.CodeInvalidToken:
-					failures[caller] = fmt.Errorf("%s: %w", id, err)
-				}
-				if n == 1 || n == 0 && err != nil {
-					begun <- struct{}{}
-				}
-				if err != nil {
-					break
-				}
-			}
 // An issuer that takes a role away takes the decisions away: only the identity that a person used last counts.
 func whoMayDecideByIssuer(h *harness) {
 	kept := h.journal()
@@ -213,6 +213,38 @@ func whoMayDecideByIssuer(h *harness) {
 	requireDeciders("ada-token", "ben-operator", "cyd-admin")
 }
 
+// revocationHoldsAtOnce revokes a token through the last store while it decides in all of them.
+func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
+	const callers, each = 8, 40
+	var ids []string
+	for n := range each {
+		ids = append(ids, fmt.Sprint("a", n))
+	}
+	for caller := range callers {
+		h.wait(fmt.Sprint("s", caller), fmt.Sprint("r", caller), approvals(ids...))
+	}
+	o := h.operator()
+	var revoked atomic.Bool
+	var group sync.WaitGroup
+	begun, failures := make(chan struct{}, callers), make([]error, callers)
+	for caller := range callers {
+		group.Go(func() {
+			for n, id := range ids {
+				after := revoked.Load()
+				err := o.allow(h, stores[caller%len(stores)], fmt.Sprint("r", caller), id)
+				switch code := refusal.CodeOf(err); {
+				case err == nil && after:
+					failures[caller] = fmt.Errorf("%s was decided after the revocation", id)
+				case err != nil && code != api.CodeInvalidToken:
+					failures[caller] = fmt.Errorf("%s: %w", id, err)
+				}
+				if n == 1 || n == 0 && err != nil {
+					begun <- struct{}{}
+				}
+				if err != nil {
+					break
+				}
+			}
 		})
 	}
 	for range callers {
