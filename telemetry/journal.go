@@ -20,6 +20,7 @@ const journalSize = 8192
 // Journal logs each settled request: the decision, who made it, and how. It is safe for
 // concurrent use.
 type Journal struct {
+	All     // no observers: the other methods do nothing
 	logger  *slog.Logger
 	settled chan *model.Request
 	lost    atomic.Int64
@@ -31,15 +32,6 @@ var _ door.Observer = (*Journal)(nil)
 func NewJournal(logger *slog.Logger) *Journal {
 	return &Journal{logger: logger, settled: make(chan *model.Request, journalSize)}
 }
-
-// Answered implements [door.Observer].
-func (*Journal) Answered(runs.Command, runs.Reply, error, time.Duration) {}
-
-// Began implements [door.Observer].
-func (*Journal) Began(time.Duration) {}
-
-// Ended implements [door.Observer].
-func (*Journal) Ended(door.Transaction) {}
 
 // Committed implements [door.Observer].
 func (j *Journal) Committed(changes []runs.Change) {
@@ -62,9 +54,6 @@ func (j *Journal) Committed(changes []runs.Change) {
 		}
 	}
 }
-
-// Lost implements [door.Observer].
-func (*Journal) Lost(int) {}
 
 // Run logs until ctx ends, then logs the remaining requests. It returns nil.
 func (j *Journal) Run(ctx context.Context) error {
