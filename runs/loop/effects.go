@@ -21,15 +21,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Defaults of [EffectsOptions].
-const (
-	DefaultEffectsBatch       = 1000
-	DefaultEffectsConcurrency = 32
-	DefaultEffectsMaxSleep    = time.Second
-)
+// DefaultEffectsBatch is the default of [EffectsOptions].
+const DefaultEffectsBatch = 1000
 
-// reviewTimeout ends a review before its lease.
-const reviewTimeout = (model.EffectLeaseMs - 1_000) * time.Millisecond
+const (
+	// effectsConcurrency is how many effects are performed at once.
+	effectsConcurrency = 32
+	// effectsMaxSleep bounds the time between passes. An effect whose replica died is found within
+	// it, once its lease has lapsed.
+	effectsMaxSleep = time.Second
+	// reviewTimeout ends a review before its lease.
+	reviewTimeout = (model.EffectLeaseMs - 1_000) * time.Millisecond
+)
 
 // errNoReview fails a review without a hook.
 var errNoReview = errors.New("no review hook is configured to show the approval to")
@@ -45,11 +48,6 @@ type EffectsStore interface {
 type EffectsOptions struct {
 	// Batch is the maximum number of due effects per query.
 	Batch int
-	// Concurrency is how many effects are performed at once.
-	Concurrency int
-	// MaxSleep bounds the time between passes. An effect whose replica died is found within it,
-	// once its lease has lapsed.
-	MaxSleep time.Duration
 	// Review shows the payload of an api.EffectReviewApproval to a reviewer. It must be
 	// idempotent: it may be called again after it returned nil. Its context ends before the
 	// effect's lease does. After an error it is retried. If Review is nil, such effects fail
@@ -87,14 +85,12 @@ type EffectsResult struct {
 // NewEffects returns an effects loop that has not started.
 func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 	options.Batch = cmp.Or(options.Batch, DefaultEffectsBatch)
-	options.Concurrency = cmp.Or(options.Concurrency, DefaultEffectsConcurrency)
-	options.MaxSleep = cmp.Or(options.MaxSleep, DefaultEffectsMaxSleep)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	return &Effects{store: store, options: options, started: time.Now()} //nolint:forbidigo // a duration in this process, independent of the store's clock
 }
 
 // Run makes passes until ctx ends, and then returns nil. A pass starts right after a commit of
-// this process that adds an effect, otherwise every MaxSleep. Run returns an error that wraps
+// this process that adds an effect, otherwise every effectsMaxSleep. Run returns an error that wraps
 // runs.ErrClosed if the store was closed. An effect whose claim or result cannot be recorded is
 // delayed by up to lastPause; a slow effect, for example in a locked session, continues in the
 // background. Neither delays other effects.
@@ -112,7 +108,7 @@ func (e *Effects) Run(ctx context.Context) error {
 			late := e.slow.ended()
 			result.Failed += late.failed
 			failure = cmp.Or(failure, late.first)
-			done := outcome{next: e.options.MaxSleep}
+			done := outcome{next: effectsMaxSleep}
 			logItemFailure(ctx, r.logger, r.name, result.Failed, failure)
 			if result.Failed > 0 {
 				done.attrs = []slog.Attr{slog.Int("done_effects", result.Done), slog.Int("failed_effects", result.Failed)}
@@ -196,7 +192,7 @@ func (e *Effects) pass(ctx context.Context, of share, paused map[reads.DueEffect
 			limit *= 2 // untried effects may come after failed ones and other shares
 			continue
 		}
-		ended := each(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect reads.DueEffect) error {
+		ended := each(ctx, effectsConcurrency, untried, func(ctx context.Context, effect reads.DueEffect) error {
 			how, err := e.carryOut(ctx, effect)
 			if err != nil {
 				failed.Add(1)

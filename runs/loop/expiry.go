@@ -21,7 +21,6 @@ import (
 const (
 	DefaultExpiryBatch       = 1000
 	DefaultExpiryConcurrency = 24
-	DefaultExpiryMaxSleep    = time.Second
 )
 
 const (
@@ -30,6 +29,8 @@ const (
 	maxSweeps = 20 * partsOfBatch
 	// partsOfBatch divides a full batch; each sweep expires one part.
 	partsOfBatch = 4
+	// expiryMaxSleep bounds the time between passes.
+	expiryMaxSleep = time.Second
 	// expiryShortestSleep bounds how often commits make the loop query the next deadline.
 	expiryShortestSleep = 100 * time.Millisecond
 )
@@ -48,8 +49,6 @@ type ExpiryOptions struct {
 	Batch int
 	// Concurrency is how many commands run at once. The door batches them.
 	Concurrency int
-	// MaxSleep bounds the time between passes.
-	MaxSleep time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -73,7 +72,7 @@ type ExpiryResult struct {
 	// Failed counts the failed runs. Run retries each after its own delay, RunOnce in its next
 	// pass.
 	Failed int
-	// Sleep is the time until the next known deadline, from 0 to MaxSleep.
+	// Sleep is the time until the next known deadline, from 0 to expiryMaxSleep.
 	Sleep time.Duration
 }
 
@@ -81,13 +80,12 @@ type ExpiryResult struct {
 func NewExpiry(store ExpiryStore, options ExpiryOptions) *Expiry {
 	options.Batch = cmp.Or(options.Batch, DefaultExpiryBatch)
 	options.Concurrency = cmp.Or(options.Concurrency, DefaultExpiryConcurrency)
-	options.MaxSleep = cmp.Or(options.MaxSleep, DefaultExpiryMaxSleep)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	return &Expiry{store: store, options: options}
 }
 
 // Run makes passes until ctx ends, and then returns nil. It sleeps until the next deadline by
-// the store's clock, MaxSleep at most, and checks again after a commit that may have set an
+// the store's clock, expiryMaxSleep at most, and checks again after a commit that may have set an
 // earlier one. It returns an error that wraps runs.ErrClosed if the store was closed. A failed
 // run is delayed by up to lastPause; a slow run, for example in a locked session, continues in
 // the background. Neither delays other runs.
@@ -142,7 +140,7 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 		if err != nil {
 			return result, failure, fmt.Errorf("read the next deadline: %w", err)
 		}
-		if result.Sleep = e.sleepUntil(dueAtMs, nowMs); result.Sleep > 0 {
+		if result.Sleep = sleepUntil(dueAtMs, nowMs); result.Sleep > 0 {
 			return result, failure, nil
 		}
 		untried, err := e.untried(ctx, tried, len(paused)+result.Failed+len(e.slow.items()))
@@ -152,7 +150,7 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 		if len(untried) == 0 {
 			// Everything due has failed or is still in progress. Asking again at once would be a
 			// busy loop.
-			result.Sleep = e.options.MaxSleep
+			result.Sleep = expiryMaxSleep
 			return result, failure, nil
 		}
 		untried = e.part(untried)
@@ -215,11 +213,11 @@ func (e *Expiry) expire(ctx context.Context, due []reads.DueRun) tally {
 	})
 }
 
-// sleepUntil returns the time until the deadline, MaxSleep at most.
-func (e *Expiry) sleepUntil(dueAtMs, nowMs int64) time.Duration {
-	maxMs := e.options.MaxSleep.Milliseconds()
+// sleepUntil returns the time until the deadline, expiryMaxSleep at most.
+func sleepUntil(dueAtMs, nowMs int64) time.Duration {
+	maxMs := expiryMaxSleep.Milliseconds()
 	if dueAtMs == 0 || dueAtMs-nowMs >= maxMs {
-		return e.options.MaxSleep
+		return expiryMaxSleep
 	}
 	return time.Duration(max(dueAtMs-nowMs, 0)) * time.Millisecond
 }

@@ -172,7 +172,7 @@ func TestExpirySweepsUntilNothingIsDue(t *testing.T) {
 		store.takes = time.Millisecond
 		result, err := NewExpiry(store, ExpiryOptions{}).RunOnce(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, ExpiryResult{Swept: 10_000, Sleep: DefaultExpiryMaxSleep}, result)
+		require.Equal(t, ExpiryResult{Swept: 10_000, Sleep: expiryMaxSleep}, result)
 		require.Len(t, store.expired, 10_000)
 		require.Equal(t, map[string]int64{"later": nowMs() + 60_000 - 40*11}, store.dueAtMs, "40 parts of 250, 24 at a time")
 		require.Equal(t, DefaultExpiryConcurrency, store.mostIn)
@@ -204,7 +204,7 @@ func TestFailingRunDoesNotStopThePass(t *testing.T) {
 	e := NewExpiry(store, ExpiryOptions{Batch: 3, Concurrency: 2})
 	result, err := e.RunOnce(t.Context())
 	require.ErrorIs(t, err, broken)
-	require.Equal(t, ExpiryResult{Swept: 16, Failed: 4, Sleep: DefaultExpiryMaxSleep}, result)
+	require.Equal(t, ExpiryResult{Swept: 16, Failed: 4, Sleep: expiryMaxSleep}, result)
 	require.Len(t, store.expired, 15)
 	require.LessOrEqual(t, store.mostIn, 2)
 

@@ -38,14 +38,9 @@ type Options struct {
 	Migrate bool
 	// Pooler says that the URL leads to a proxy that pools by transaction, such as pgbouncer.
 	// Connections then keep no state between transactions: settings go with each transaction,
-	// and statements are not prepared by name unless QueryExecMode says so. LISTEN and
-	// migrations need ListenURL.
+	// and statements are not prepared by name unless the URL's default_query_exec_mode says so.
+	// LISTEN and migrations need ListenURL.
 	Pooler bool
-	// QueryExecMode is how statements are sent. Default: the URL's default_query_exec_mode, else
-	// prepared once per connection (pgx.QueryExecModeCacheStatement) or, with Pooler, unprepared
-	// (pgx.QueryExecModeExec). A proxy that tracks prepared statements (pgbouncer 1.21 and later
-	// with max_prepared_statements) supports the former.
-	QueryExecMode pgx.QueryExecMode
 	// ListenURL reaches the server directly, for LISTEN and migrations. Default: the URL, or
 	// none with Pooler.
 	ListenURL string
@@ -225,10 +220,7 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 		config.ConnConfig.RuntimeParams["application_name"] = applicationName
 	}
 	config.ConnConfig.Tracer = options.StatementTracer
-	switch {
-	case options.QueryExecMode != 0:
-		config.ConnConfig.DefaultQueryExecMode = options.QueryExecMode
-	case options.Pooler && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement:
+	if options.Pooler && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	if config.ConnConfig.ConnectTimeout == 0 {
