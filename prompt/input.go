@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -10,43 +9,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
-
-// member is a member of an input, with its value as sent.
-type member struct {
-	name  string
-	value api.JSON
-}
 
 // membersOf returns the members of an object in their order. It returns none of anything else, also for an object
 // with a name twice or with invalid Unicode: a face that shows one of its texts would hide another.
-func membersOf(input api.JSON) (list []member) {
-	if value := jsontext.Value(input); value.Kind() != '{' || !value.IsValid(jsontext.AllowDuplicateNames(false)) {
+func membersOf(input api.JSON) []canonical.Member {
+	list, err := canonical.Members(input)
+	if err != nil {
 		return nil
-	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(input))
-	_, _ = decoder.ReadToken() // the input is valid
-	for decoder.PeekKind() != '}' {
-		name, _ := decoder.ReadToken()
-		one := member{name: name.String()}
-		value, _ := decoder.ReadValue()
-		one.value = api.JSON(slices.Clone(value))
-		list = append(list, one)
 	}
 	return list
 }
 
 // commandIn returns the command of an input as a shell reads it, and the other members. The names are the ones that
 // kinds.js of the page knows.
-func commandIn(list []member) (command string, rest []member, found bool) {
-	without := func(name string) []member {
-		return slices.DeleteFunc(slices.Clone(list), func(one member) bool { return one.name == name })
+func commandIn(list []canonical.Member) (command string, rest []canonical.Member, found bool) {
+	without := func(name string) []canonical.Member {
+		return slices.DeleteFunc(slices.Clone(list), func(one canonical.Member) bool { return one.Is(name) })
 	}
 	for _, name := range []string{"command", "cmd"} {
 		if command, found = textOf(list, name); found && !blank(command) {
 			rest = without(name)
 			if argv, is := argumentsOf(rest, "argv"); is && runs(argv, command) {
-				rest = slices.DeleteFunc(rest, func(one member) bool { return one.name == "argv" }) // the same command as a list
+				rest = slices.DeleteFunc(rest, func(one canonical.Member) bool { return one.Is("argv") }) // the same command as a list
 			}
 			return command, rest, true
 		}
@@ -63,20 +49,20 @@ func commandIn(list []member) (command string, rest []member, found bool) {
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // textOf returns a member that is a string.
-func textOf(list []member, name string) (text string, found bool) {
+func textOf(list []canonical.Member, name string) (text string, found bool) {
 	for _, one := range list {
-		if one.name == name && jsontext.Value(one.value).Kind() == '"' {
-			return text, json.Unmarshal(one.value, &text) == nil
+		if one.Is(name) && jsontext.Value(one.Value).Kind() == '"' {
+			return text, json.Unmarshal(one.Value, &text) == nil
 		}
 	}
 	return "", false
 }
 
 // argumentsOf returns a member that is a list of strings, and not empty.
-func argumentsOf(list []member, name string) (argv []string, found bool) {
+func argumentsOf(list []canonical.Member, name string) (argv []string, found bool) {
 	for _, one := range list {
 		var texts []*string
-		if one.name != name || json.Unmarshal(one.value, &texts) != nil || len(texts) == 0 || slices.Contains(texts, nil) {
+		if !one.Is(name) || json.Unmarshal(one.Value, &texts) != nil || len(texts) == 0 || slices.Contains(texts, nil) {
 			continue
 		}
 		for _, text := range texts {
@@ -108,16 +94,18 @@ func ofInput(input api.JSON) (said, rows []Row) {
 	if found {
 		rows = append(rows, Row{Label: "command", Kind: Verbatim, Value: command, Deciding: true})
 	}
-	var rest []member
-	for _, one := range list {
-		text, isText := textOf(list, one.name)
+	var rest []canonical.Member
+	for i, one := range list {
+		name := one.Text()
+		text, isText := textOf(list[i:i+1], name)
 		long := strings.Contains(text, "\n") && !blank(text)
 		switch {
-		case isText && !long && !blank(text) && (one.name == "description" || one.name == "reason"):
-			said = append(said, Row{Label: one.name, Kind: Said, Value: text, Deciding: true})
-		case long && plainName.MatchString(one.name):
-			rows = append(rows, Row{Label: "input." + one.name, Kind: Verbatim, Value: text, Deciding: true})
+		case isText && !long && !blank(text) && (name == "description" || name == "reason"):
+			said = append(said, Row{Label: name, Kind: Said, Value: text, Deciding: true})
+		case long && plainName.MatchString(name):
+			rows = append(rows, Row{Label: "input." + name, Kind: Verbatim, Value: text, Deciding: true})
 		default:
+			one.Name, _ = jsontext.AppendQuote(nil, name) // without escapes that are not needed
 			rest = append(rest, one)
 		}
 	}
@@ -125,19 +113,7 @@ func ofInput(input api.JSON) (said, rows []Row) {
 	case len(said)+len(rows) == 0:
 		rows = []Row{{Label: "input", Kind: Body, Value: Indented(input), Deciding: true}}
 	case len(rest) > 0:
-		rows = append(rows, Row{Label: "other input", Kind: Body, Value: Indented(objectOf(rest)), Deciding: true})
+		rows = append(rows, Row{Label: "other input", Kind: Body, Value: Indented(canonical.Join(rest)), Deciding: true})
 	}
 	return said, rows
-}
-
-func objectOf(list []member) api.JSON {
-	object := []byte{'{'}
-	for i, one := range list {
-		if i > 0 {
-			object = append(object, ',')
-		}
-		object, _ = jsontext.AppendQuote(object, one.name) // it was read from JSON
-		object = append(append(object, ':'), one.value...)
-	}
-	return append(object, '}')
 }

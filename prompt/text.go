@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // CommandOf returns a tool call as one text: the command if the input has one, or else the
@@ -22,12 +23,12 @@ func CommandOf(input api.JSON) string {
 	var notes []string
 	if cwd, _ := textOf(list, "cwd"); cwd != "" {
 		notes = append(notes, "in "+cwd)
-		list = slices.DeleteFunc(list, func(one member) bool { return one.name == "cwd" })
+		list = slices.DeleteFunc(list, func(one canonical.Member) bool { return one.Is("cwd") })
 	}
 	if len(list) > 0 {
 		names, more := make([]string, len(list)), ""
 		for i, one := range list {
-			names[i] = one.name
+			names[i] = one.Text()
 		}
 		if slices.Sort(names); len(names) > shownNames {
 			names, more = names[:shownNames], ", …"

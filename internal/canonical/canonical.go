@@ -14,6 +14,12 @@ import (
 // Member is a member of an object: its quoted name and its value, as written.
 type Member struct{ Name, Value []byte }
 
+// Text returns the name of a valid member, without quotes and escapes.
+func (m Member) Text() string {
+	text, _ := jsontext.AppendUnquote(nil, m.Name)
+	return string(text)
+}
+
 // Value returns the RFC 8785 form of a valid value without surrounding white space. It does not
 // modify the text, and returns the text itself if that is already the form. It returns an error if
 // there is no such form.
@@ -90,7 +96,10 @@ func eachMember(object []byte, found func(name, value []byte)) error {
 
 // Object returns the RFC 8785 form of an object with these members. It returns an error if there is
 // no such form.
-func Object(members []Member) ([]byte, error) {
+func Object(members []Member) ([]byte, error) { return Value(Join(members)) }
+
+// Join returns an object with these members, as written.
+func Join(members []Member) []byte {
 	object := []byte{'{'}
 	for i, m := range members {
 		if i > 0 {
@@ -98,7 +107,7 @@ func Object(members []Member) ([]byte, error) {
 		}
 		object = append(append(append(object, m.Name...), ':'), m.Value...)
 	}
-	return Value(append(object, '}'))
+	return append(object, '}')
 }
 
 // withoutMinusZero returns a copy of a valid text with each number -0 replaced by 0. RFC 8785 has

@@ -3,16 +3,9 @@ package document
 import (
 	"bytes"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
-
-// member is a member of an object. A nil value means that it was removed.
-type member struct {
-	name  string
-	value api.JSON
-}
 
 // MergeMembers returns object with the members of patch, and whether that changes anything.
 // Either may be nil, an empty object. A null in patch removes the member; any other value
@@ -22,31 +15,26 @@ func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
 	members := membersOf(object)
 	places := make(map[string]int, len(members))
 	for place, existing := range members {
-		places[existing.name] = place
+		places[existing.Text()] = place
 	}
 	for _, given := range membersOf(patch) {
-		place, there := places[given.name]
-		switch null := Kind(given.value) == 'n'; {
+		place, there := places[given.Text()]
+		switch null := Kind(given.Value) == 'n'; {
 		case there && null:
-			members[place].value, changed = nil, true
-		case there && !sameValue(members[place].value, given.value):
-			members[place].value, changed = given.value, true
+			members[place].Value, changed = nil, true
+		case there && !sameValue(members[place].Value, given.Value):
+			members[place].Value, changed = given.Value, true
 		case !there && !null:
 			members, changed = append(members, given), true
 		}
 	}
-	merged = api.JSON{'{'}
+	var kept []canonical.Member
 	for _, existing := range members {
-		if existing.value == nil {
-			continue
+		if existing.Value != nil {
+			kept = append(kept, canonical.Member{Name: Encode(existing.Text()), Value: existing.Value})
 		}
-		if len(merged) > 1 {
-			merged = append(merged, ',')
-		}
-		merged = appendName(merged, existing.name)
-		merged = append(merged, existing.value...)
 	}
-	return append(merged, '}'), changed
+	return canonical.Join(kept), changed
 }
 
 func appendName(text api.JSON, name string) api.JSON {
@@ -55,27 +43,13 @@ func appendName(text api.JSON, name string) api.JSON {
 
 // membersOf returns the members of an object in their order, and none for nil. The text has
 // passed [Check].
-func membersOf(object api.JSON) []member {
+func membersOf(object api.JSON) []canonical.Member {
 	if object == nil {
 		return nil
 	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(object))
-	token := func() string {
-		token, err := decoder.ReadToken()
-		if err != nil {
-			panic("runs: metadata is not an object: " + err.Error())
-		}
-		return token.String()
-	}
-	token()
-	var members []member
-	for decoder.PeekKind() == '"' {
-		name := token()
-		value, err := decoder.ReadValue()
-		if err != nil {
-			panic("runs: metadata is not an object: " + err.Error())
-		}
-		members = append(members, member{name, api.JSON(value.Clone())})
+	members, err := canonical.Members(object)
+	if err != nil {
+		panic("runs: metadata is not an object: " + err.Error())
 	}
 	return members
 }

@@ -125,7 +125,7 @@ var places = []place{
 	{name: "telemetry", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes", "store/door"), never: []string{pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes", "store/door"), never: []string{pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing/tracingtest"}, // for tests
-	{name: "prompt", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "prompt", ours: []string{"api", "internal/canonical"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing/statements", never: []string{sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
