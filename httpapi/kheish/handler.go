@@ -1,7 +1,6 @@
 package kheish
 
 import (
-	"bytes"
 	"net/http"
 	"net/url"
 	"strings"
@@ -111,31 +110,11 @@ func (p *prefixing) begin() {
 }
 
 // kept is a recorded reply.
-type kept struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (k *kept) Header() http.Header { return k.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (k *kept) WriteHeader(status int) {
-	if k.status == 0 {
-		k.status = status
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (k *kept) Write(text []byte) (int, error) {
-	k.WriteHeader(http.StatusOK)
-	return k.body.Write(text)
-}
+type kept struct{ wire.Recorded }
 
 // ask records the reply to a call. Replies of /v1 are limited in size.
 func ask(next http.Handler, r *http.Request) *kept {
-	reply := &kept{header: http.Header{}}
+	reply := &kept{}
 	next.ServeHTTP(reply, r)
 	reply.WriteHeader(http.StatusOK)
 	return reply
@@ -157,12 +136,12 @@ func askFor(next http.Handler, r *http.Request, path string, query url.Values) *
 // send sends a recorded reply with another body.
 func (k *kept) send(w http.ResponseWriter, body []byte) {
 	header := w.Header()
-	for name, values := range k.header {
+	for name, values := range k.Header() {
 		header[name] = values
 	}
 	header.Del("Content-Length")
-	w.WriteHeader(k.status)
+	w.WriteHeader(k.Status)
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-func (k *kept) ok() bool { return k.status >= 200 && k.status < 300 }
+func (k *kept) ok() bool { return k.Status >= 200 && k.Status < 300 }

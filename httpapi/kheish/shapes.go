@@ -27,10 +27,10 @@ func showDocument(document string) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		reply := askFor(next, r, "/v1/sessions", url.Values{"limit": {"1"}})
 		if !reply.ok() {
-			reply.send(w, reply.body.Bytes())
+			reply.send(w, reply.Body.Bytes())
 			return
 		}
-		reply.header.Del("Link")
+		reply.Header().Del("Link")
 		reply.send(w, []byte(document))
 	}
 }
@@ -76,7 +76,7 @@ var shownMarks = [][]byte{[]byte(`"parts"`), []byte(`"response_schema"`), []byte
 
 // sendShown sends a reply with its views in the clients' shape.
 func (k *kept) sendShown(w http.ResponseWriter) {
-	body := k.body.Bytes()
+	body := k.Body.Bytes()
 	marked := func(mark []byte) bool { return bytes.Contains(body, mark) }
 	if k.ok() && slices.ContainsFunc(shownMarks, marked) {
 		if value, ok := decode(body); ok {
@@ -161,7 +161,7 @@ func shapeSessions(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	reply := askWaitingFirst(next, r, "session_id")
-	body := reply.body.Bytes()
+	body := reply.Body.Bytes()
 	if list, ok := decode(body); ok && reply.ok() {
 		for _, one := range itemsOf(list) {
 			if session, ok := one.(map[string]any); ok {
@@ -184,9 +184,9 @@ func events(next http.Handler, r *http.Request) ([]any, *kept) {
 	known := []any{}
 	for size := 0; ; {
 		reply := askFor(next, r, r.URL.EscapedPath(), query)
-		list, decoded := decode(reply.body.Bytes())
+		list, decoded := decode(reply.Body.Bytes())
 		entries, isList := list.([]any)
-		if reply.status == http.StatusGone && !r.URL.Query().Has("after") && query.Has("after") {
+		if reply.Status == http.StatusGone && !r.URL.Query().Has("after") && query.Has("after") {
 			// The log was trimmed meanwhile. Read it from its beginning.
 			query.Del("after")
 			known, size = known[:0], 0
@@ -201,8 +201,8 @@ func events(next http.Handler, r *http.Request) ([]any, *kept) {
 				known = append(known, entry)
 			}
 		}
-		size += reply.body.Len()
-		if len(reply.header["Link"]) == 0 || len(entries) == 0 || query.Has("limit") || size > maxEventBytes {
+		size += reply.Body.Len()
+		if len(reply.Header()["Link"]) == 0 || len(entries) == 0 || query.Has("limit") || size > maxEventBytes {
 			return known, reply
 		}
 		last, _ := entries[len(entries)-1].(map[string]any)
@@ -241,7 +241,7 @@ func wholeEvent(entry map[string]any) bool {
 func shapeRunEvents(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	list, reply := events(next, r)
 	if list == nil {
-		reply.send(w, reply.body.Bytes())
+		reply.send(w, reply.Body.Bytes())
 		return
 	}
 	reply.send(w, encode(list))
@@ -249,15 +249,15 @@ func shapeRunEvents(next http.Handler, w http.ResponseWriter, r *http.Request) {
 
 func shapeSessionEvents(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	session := askFor(next, r, strings.TrimSuffix(r.URL.EscapedPath(), "/events"), nil)
-	view, _ := decode(session.body.Bytes())
+	view, _ := decode(session.Body.Bytes())
 	fields, isObject := view.(map[string]any)
 	if !session.ok() || !isObject {
-		session.send(w, session.body.Bytes())
+		session.send(w, session.Body.Bytes())
 		return
 	}
 	list, reply := events(next, r)
 	if list == nil {
-		reply.send(w, reply.body.Bytes())
+		reply.send(w, reply.Body.Bytes())
 		return
 	}
 	show(view)

@@ -102,11 +102,11 @@ func (s *streamWriter) settle() error {
 	views := make([]any, 0, len(s.updated))
 	for _, runID := range s.updated {
 		reply := askFor(s.next, s.request, "/v1/runs/"+url.PathEscape(runID), nil)
-		switch reply.status {
+		switch reply.Status {
 		case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable:
-			return fmt.Errorf("read run %s for a stream: status %d", runID, reply.status)
+			return fmt.Errorf("read run %s for a stream: status %d", runID, reply.Status)
 		}
-		view, ok := decode(reply.body.Bytes())
+		view, ok := decode(reply.Body.Bytes())
 		if !reply.ok() || !ok {
 			continue // deleted meanwhile, or no attempt reads it: the stream would end there each time
 		}

@@ -98,7 +98,7 @@ func wantsValue(reply *kept) bool {
 	if reply.ok() {
 		return false
 	}
-	document, _ := decode(reply.body.Bytes())
+	document, _ := decode(reply.Body.Bytes())
 	problem, _ := document.(map[string]any)
 	code := problem["code"]
 	// A repeat with a key conflicts unless its body has the value that was accepted.

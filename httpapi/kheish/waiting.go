@@ -27,7 +27,7 @@ func itemsOf(list any) []any {
 func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 	reply := ask(next, r)
 	query := r.URL.Query()
-	list, decoded := decode(reply.body.Bytes())
+	list, decoded := decode(reply.Body.Bytes())
 	items, whole := list.([]any)
 	paged := slices.ContainsFunc([]string{"limit", "page", "cursor"}, query.Has)
 	if !reply.ok() || !decoded || !whole || paged {
@@ -45,7 +45,7 @@ func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 		items = append(items, slices.DeleteFunc(found, func(one any) bool { return !forApprovals(one) })...)
 	case status != "":
 		return reply
-	case len(reply.header["Link"]) > 0:
+	case len(reply.Header()["Link"]) > 0:
 		for _, status := range []string{statusApproval, statusQuestion} {
 			found, refused := withStatus(next, r, query, status)
 			if refused != nil {
@@ -63,8 +63,8 @@ func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 			firsts = append(firsts, one)
 		}
 	}
-	reply.body.Reset()
-	reply.body.Write(encode(firsts))
+	reply.Body.Reset()
+	reply.Body.Write(encode(firsts))
 	return reply
 }
 
@@ -92,13 +92,13 @@ func withStatus(next http.Handler, r *http.Request, query url.Values, status str
 	parameters.Set("status", status)
 	for size := 0; size < maxWaitingBytes; {
 		reply := askFor(next, r, r.URL.EscapedPath(), parameters)
-		list, decoded := decode(reply.body.Bytes())
+		list, decoded := decode(reply.Body.Bytes())
 		if !reply.ok() || !decoded {
 			return nil, reply
 		}
 		found = append(found, itemsOf(list)...)
-		size += reply.body.Len()
-		link := strings.Join(reply.header["Link"], "")
+		size += reply.Body.Len()
+		link := strings.Join(reply.Header()["Link"], "")
 		_, link, _ = strings.Cut(link, "<")
 		link, _, _ = strings.Cut(link, ">")
 		following, err := url.Parse(link)
@@ -127,7 +127,7 @@ func shapeRun(draining <-chan struct{}) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		reply := ask(next, r)
 		for range maxTries {
-			if reply.status != http.StatusServiceUnavailable && reply.status != http.StatusTooManyRequests {
+			if reply.Status != http.StatusServiceUnavailable && reply.Status != http.StatusTooManyRequests {
 				break
 			}
 			timer := time.NewTimer(retryAfter)

@@ -263,34 +263,23 @@ func (p *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 		inner.Body = http.NoBody
 	}
 	defer inner.Body.Close()
-	answer := &answer{header: http.Header{}, status: http.StatusOK}
+	answer := &answer{}
 	p.handler.ServeHTTP(answer, inner)
+	answer.WriteHeader(http.StatusOK)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: answer.status, Status: http.StatusText(answer.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: answer.header, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()), Request: r,
+		StatusCode: answer.Status, Status: http.StatusText(answer.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: answer.Header(), Body: io.NopCloser(&answer.Body), ContentLength: int64(answer.Body.Len()), Request: r,
 	}, nil
 }
 
-// answer records a response.
-type answer struct {
-	header http.Header
-	status int
-	sent   bool
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header { return a.header }
+// answer records a response without interim ones.
+type answer struct{ wire.Recorded }
 
 func (a *answer) WriteHeader(status int) {
-	if !a.sent && status >= http.StatusOK {
-		a.status, a.sent = status, true
+	if status >= http.StatusOK {
+		a.Recorded.WriteHeader(status)
 	}
-}
-
-func (a *answer) Write(text []byte) (int, error) {
-	a.sent = true
-	return a.body.Write(text)
 }
