@@ -29,8 +29,8 @@ type header struct {
 // trailer is the payload of the last line.
 type trailer struct {
 	AtMs int64 `json:"at_ms"`
-	// EndMs is the time when the export ended; 0 in an export of an older version.
-	EndMs int64 `json:"end_ms,omitzero"`
+	// EndMs is the time when the export ended.
+	EndMs int64 `json:"end_ms"`
 	// Lines counts the lines before the last one; Digest is the hexadecimal SHA-256 of their bytes.
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`

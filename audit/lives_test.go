@@ -125,22 +125,21 @@ func TestADateAfterTheExportHidesNothing(t *testing.T) {
 	require.Contains(t, lines[broken.Line-1], `{"chain":{"session_id":"b"`)
 	require.Contains(t, broken.Detail, "of session b with another first event")
 
-	// An older version did not say when the export ended.
+	// The last line says when the export ended.
 	var last struct {
 		Trailer string `json:"trailer"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
 	payload, err := public.Verify("holdpoint-audit-trailer+jws", last.Trailer)
 	require.NoError(t, err)
-	older := strings.Replace(string(payload), `"end_ms":5999,`, "", 1)
-	require.NotEqual(t, string(payload), older)
-	signed, err := keys.Sign("holdpoint-audit-trailer+jws", []byte(older))
+	without := strings.Replace(string(payload), `"end_ms":5999,`, "", 1)
+	require.NotEqual(t, string(payload), without)
+	signed, err := keys.Sign("holdpoint-audit-trailer+jws", []byte(without))
 	require.NoError(t, err)
 	lines[len(lines)-1] = `{"trailer":"` + signed + "\"}\n"
-	report, err = verify(lines, public)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, report.Young)
-	require.Zero(t, report.EndMs)
+	_, err = verify(lines, public)
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, "it is of another version of this program", broken.Detail)
 }
 
 // keptRows is a desk whose sessions' rows say how they began.

@@ -35,7 +35,7 @@ func (b *BrokenError) Error() string { return fmt.Sprintf("line %d: %s", b.Line,
 type Report struct {
 	Scope
 	AtMs int64
-	// EndMs is the time when the export ended; 0 in an export of an older version.
+	// EndMs is the time when the export ended.
 	EndMs          int64
 	Chains, Events int64
 	// Entries counts the entries of the audit log.
@@ -191,7 +191,7 @@ func (v *verifier) readTrailer(l *line) error {
 		return v.broken("%s", err)
 	}
 	var t trailer
-	if err := json.Unmarshal(payload, &t); err != nil {
+	if err := json.Unmarshal(payload, &t); err != nil || t.EndMs == 0 {
 		return v.broken("it is of another version of this program")
 	}
 	switch {

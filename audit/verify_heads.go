@@ -227,9 +227,9 @@ func (v *verifier) compareLives(number int64, c *chainLine, lives []string, newe
 }
 
 // excuse returns nil for a session that began while the export was written, and the failure of its lives
-// for a first event that is dated later. Without the end of the export, every later date is excused.
+// for a first event that is dated later.
 func (v *verifier) excuse(sessionID string, timestampMs int64, failed error) error {
-	if v.report.EndMs != 0 && timestampMs > v.report.EndMs {
+	if timestampMs > v.report.EndMs {
 		return failed
 	}
 	if v.young == nil {
