@@ -82,3 +82,34 @@ func QuestionText(request *api.UserQuestionRequest) string {
 	}
 	return Compact(request.ResponseSchema)
 }
+
+// ReadList reads the items of a comma-separated list as options, whose labels may contain commas: at most longest items
+// each. match returns the id of an option, and how many options have the label. ids has each option once, and is nil when
+// an item matches none; read counts the items before it. ambiguous says that the list can be read as different options.
+func ReadList(items []string, longest int, match func(label string) (id string, matches int)) (ids []string, read int, ambiguous bool) {
+	// readings[n] is one reading of the first n items; several says that there is another.
+	readings, several := make([][]string, len(items)+1), make([]bool, len(items)+1)
+	readings[0] = []string{}
+	for end := 1; end <= len(items); end++ {
+		for begin := max(0, end-longest); begin < end; begin++ {
+			if readings[begin] == nil {
+				continue
+			}
+			id, matches := match(strings.TrimSpace(strings.Join(items[begin:end], ",")))
+			if matches == 0 {
+				continue
+			}
+			reading := readings[begin]
+			if !slices.Contains(reading, id) {
+				reading = append(slices.Clone(reading), id)
+			}
+			several[end] = several[end] || several[begin] || matches > 1 || readings[end] != nil && !sameOptions(readings[end], reading)
+			readings[end], read = reading, end
+		}
+	}
+	return readings[len(items)], read, several[len(items)]
+}
+
+func sameOptions(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(id string) bool { return !slices.Contains(b, id) })
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -325,28 +324,16 @@ func optionsOf(question *api.UserQuestion, line string) (optionIDs []string, unk
 			items = append(items, item)
 		}
 	}
-	readings, others := make([][]string, len(items)+1), make([]bool, len(items)+1)
-	readings[0] = []string{}
-	read := 0
-	for end := 1; end <= len(items); end++ {
-		for begin := max(0, end-maxLabelItems); begin < end; begin++ {
-			id, found := OptionOf(question, strings.TrimSpace(strings.Join(items[begin:end], ",")))
-			if readings[begin] == nil || !found {
-				continue
-			}
-			reading := readings[begin]
-			if !slices.Contains(reading, id) {
-				reading = append(slices.Clone(reading), id)
-			}
-			differ := readings[end] != nil && (len(readings[end]) != len(reading) ||
-				slices.ContainsFunc(reading, func(id string) bool { return !slices.Contains(readings[end], id) }))
-			others[end], readings[end], read = others[end] || others[begin] || differ, reading, end
+	optionIDs, read, several := prompt.ReadList(items, maxLabelItems, func(label string) (string, int) {
+		if id, found := OptionOf(question, label); found {
+			return id, 1
 		}
-	}
+		return "", 0
+	})
 	if read < len(items) {
 		return nil, strings.TrimSpace(items[read]), false
 	}
-	return readings[len(items)], "", others[len(items)]
+	return optionIDs, "", several
 }
 
 // maxLabelItems bounds the commas in a label within a list.

@@ -1,10 +1,10 @@
 package kit
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // maxListedItems is the maximum number of items in a comma-separated list of options.
@@ -22,34 +22,9 @@ func OptionsOf(question *api.UserQuestion, text string) (ids []string, ambiguous
 	for _, option := range question.Options {
 		longest = max(longest, strings.Count(option.Label, ",")+1, strings.Count(option.ID, ",")+1)
 	}
-	// readings[n] is one reading of the first n items; several says that there is another.
-	readings := make([][]string, len(items)+1)
-	several := make([]bool, len(items)+1)
-	readings[0] = []string{}
-	for end := 1; end <= len(items); end++ {
-		for begin := max(0, end-longest); begin < end; begin++ {
-			if readings[begin] == nil {
-				continue
-			}
-			id, matches := OptionOf(question, strings.TrimSpace(strings.Join(items[begin:end], ",")), strings.TrimSpace)
-			if matches == 0 {
-				continue
-			}
-			reading := readings[begin]
-			if !slices.Contains(reading, id) {
-				reading = append(slices.Clone(reading), id)
-			}
-			several[end] = several[end] || several[begin] || matches > 1 || readings[end] != nil && !sameOptions(readings[end], reading)
-			readings[end] = reading
-		}
-	}
-	last := len(items)
-	if several[last] {
+	ids, _, ambiguous = prompt.ReadList(items, longest, func(label string) (string, int) { return OptionOf(question, label, strings.TrimSpace) })
+	if ambiguous {
 		return nil, true
 	}
-	return readings[last], false
-}
-
-func sameOptions(a, b []string) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(id string) bool { return !slices.Contains(b, id) })
+	return ids, false
 }
