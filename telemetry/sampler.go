@@ -69,8 +69,12 @@ type sampler struct {
 
 func newSampler(source Source) *sampler { return &sampler{source: source} }
 
+// described has every description that describe has returned.
+var described []*prometheus.Desc
+
 func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+	described = append(described, prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil))
+	return described[len(described)-1]
 }
 
 var (
@@ -122,12 +126,7 @@ var ages = [model.WaitAges]string{"under_1m", "1m_to_1h", "1h_to_1d", "1d_to_7d"
 
 // Describe implements [prometheus.Collector].
 func (s *sampler) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
-		descDeadLetters, descIntake, descIntakeAge, descRefusedRuns, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
-		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descConnections, descHeld,
-		descSpans, descCallers, descCallerCalls, descCallerHeld, descCallerStreams, descCallerBytes, descCallerStored, descCallerPrompts, descCallerQueued,
-	} {
+	for _, desc := range described {
 		to <- desc
 	}
 }

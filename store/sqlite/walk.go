@@ -124,8 +124,8 @@ type openTables struct {
 }
 
 // readTable reads a whole table by sessions.
-func readTable[R any](open *openTables, table *columns.Table[R], order ...string) model.NextRow[R] {
-	return readRows(open, table.Walk(order...), table.Targets)
+func readTable[R any](open *openTables, table *columns.Table[R]) model.NextRow[R] {
+	return readRows(open, table.Walk(), table.Targets)
 }
 
 // readRows starts a statement with its first row.
