@@ -105,6 +105,19 @@ func Describe(to io.Writer, fields []Field) error {
 	return describe(to, fields, func(text string) string { return text })
 }
 
+// PrintSecret prints only the secret on stdout, and its fields with advice on stderr; as JSON, the whole document.
+func (c *Console) PrintSecret(asJSON bool, document any, fields []Field, secret, advice string) error {
+	if asJSON {
+		return PrintJSON(c.Stdout, document)
+	}
+	if err := Describe(c.Stderr, fields); err != nil {
+		return err
+	}
+	c.Say("save this secret, it is not shown again. %s", advice)
+	fmt.Fprintln(c.Stdout, secret)
+	return nil
+}
+
 func describe(to io.Writer, fields []Field, bold func(string) string) error {
 	width := 0
 	for _, f := range fields {

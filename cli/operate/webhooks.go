@@ -40,10 +40,10 @@ type webhookSettings struct {
 func (s *webhookSettings) body() api.WebhookBody {
 	body := api.WebhookBody{Description: s.Description, AgentIDs: s.AgentIDs, SessionPrefixes: s.SessionPrefixes, MaxConcurrency: s.MaxConcurrency}
 	if s.Events != nil {
-		body.Events = new(named[api.EventType](*s.Events))
+		body.Events = new(converted[api.EventType](*s.Events))
 	}
 	if s.Kinds != nil {
-		body.Kinds = new(named[api.WebhookKind](*s.Kinds))
+		body.Kinds = new(converted[api.WebhookKind](*s.Kinds))
 	}
 	if s.EventFormat != nil {
 		body.Format = new(api.WebhookFormat(*s.EventFormat))
@@ -51,10 +51,10 @@ func (s *webhookSettings) body() api.WebhookBody {
 	return body
 }
 
-func named[T ~string](texts []string) []T {
-	list := make([]T, len(texts))
+func converted[To, From ~string](texts []From) []To {
+	list := make([]To, len(texts))
 	for i, text := range texts {
-		list[i] = T(text)
+		list[i] = To(text)
 	}
 	return list
 }
@@ -80,15 +80,7 @@ func (c *webhooksCreate) Run(ctx context.Context, terminal *console.Console) err
 }
 
 func printWebhookSecret(terminal *console.Console, asJSON bool, made *api.WebhookSecret) error {
-	if asJSON {
-		return console.PrintJSON(terminal.Stdout, made)
-	}
-	if err := console.Describe(terminal.Stderr, webhookFields(&made.Webhook, terminal.Now())); err != nil {
-		return err
-	}
-	terminal.Say("save this secret, it is not shown again. The endpoint verifies signatures with it")
-	fmt.Fprintln(terminal.Stdout, made.Secret)
-	return nil
+	return terminal.PrintSecret(asJSON, made, webhookFields(&made.Webhook, terminal.Now()), made.Secret, "The endpoint verifies signatures with it")
 }
 
 func webhookFields(w *api.Webhook, now time.Time) []console.Field {
@@ -107,22 +99,14 @@ func webhookFields(w *api.Webhook, now time.Time) []console.Field {
 		{"url", w.URL},
 		{"description", w.Description},
 		{"state", state},
-		{"events", all(texts(w.Events))},
-		{"kinds", all(texts(w.Kinds))},
+		{"events", all(converted[string](w.Events))},
+		{"kinds", all(converted[string](w.Kinds))},
 		{"agents", all(w.AgentIDs)},
 		{"sessions", all(w.SessionPrefixes)},
 		{"format", string(w.Format)},
 		{"at once", strconv.FormatInt(w.MaxConcurrency, 10)},
 		{"created", console.Ago(w.CreatedAtMs, now) + " by " + w.CreatedBy},
 	}
-}
-
-func texts[T ~string](list []T) []string {
-	plain := make([]string, len(list))
-	for i, one := range list {
-		plain[i] = string(one)
-	}
-	return plain
 }
 
 var webhookTable = table[api.Webhook]{

@@ -158,15 +158,7 @@ func (c *create) Run(ctx context.Context, terminal *console.Console) error {
 }
 
 func printSecret(terminal *console.Console, asJSON bool, made *api.TokenSecret) error {
-	if asJSON {
-		return console.PrintJSON(terminal.Stdout, made)
-	}
-	if err := console.Describe(terminal.Stderr, fields(&made.Token, terminal.Now())); err != nil {
-		return err
-	}
-	terminal.Say("save this secret, it is not shown again. Use it with %s", console.TokenVariable)
-	fmt.Fprintln(terminal.Stdout, made.Secret)
-	return nil
+	return terminal.PrintSecret(asJSON, made, fields(&made.Token, terminal.Now()), made.Secret, "Use it with "+console.TokenVariable)
 }
 
 type list struct {
