@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
@@ -291,29 +289,11 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 // outcomeOf returns the resolution of the run's last request from its events, for a run
 // that was ended by it (an expired or cancelled question).
 func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
-	var last api.Resolution
-	for entry, err := range g.AllRunEvents(ctx, g.params.RunID, client.EventListParams{}) {
-		if err != nil {
-			return last, err
-		}
-		var event struct {
-			Type        string           `json:"type"`
-			Resolution  api.Resolution   `json:"resolution"`
-			Resolutions []api.Resolution `json:"resolutions"`
-		}
-		if json.Unmarshal(entry.Event, &event) != nil {
-			continue
-		}
-		switch event.Type {
-		case string(api.EventUserQuestionResolved):
-			last = event.Resolution
-		case string(api.EventApprovalResolved):
-			if n := len(event.Resolutions); n > 0 { // none in a redacted event
-				last = event.Resolutions[n-1]
-			}
-		}
+	decisions, err := console.Decisions(ctx, g.Client, g.params.RunID)
+	if len(decisions) == 0 {
+		return api.Resolution{}, err
 	}
-	return last, nil
+	return decisions[len(decisions)-1], nil
 }
 
 // workerID names this process in a lease.

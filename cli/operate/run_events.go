@@ -35,20 +35,11 @@ func (runEvents) table() table[api.RunEventEntry] {
 
 // eventBody has the members of events that are shown.
 type eventBody struct {
-	Type        string           `json:"type"`
-	RequestIDs  []string         `json:"request_ids"`
-	Resolutions []api.Resolution `json:"resolutions"`
-	Resolution  *api.Resolution  `json:"resolution"`
-	Content     string           `json:"content"`
-	Error       string           `json:"error"`
-	Reason      string           `json:"reason"`
-}
-
-func (b *eventBody) resolutions() []api.Resolution {
-	if b.Resolution != nil {
-		return []api.Resolution{*b.Resolution}
-	}
-	return b.Resolutions
+	console.Settled
+	RequestIDs []string `json:"request_ids"`
+	Content    string   `json:"content"`
+	Error      string   `json:"error"`
+	Reason     string   `json:"reason"`
 }
 
 // eventText returns the type and a description of an event.
@@ -58,7 +49,7 @@ func eventText(entry *api.RunEventEntry) (kind, what string) {
 		return "", prompt.Compact(entry.Event)
 	}
 	var texts []string
-	for _, resolution := range body.resolutions() {
+	for _, resolution := range body.Resolutions() {
 		texts = append(texts, resolution.RequestID+" "+resolutionText(&resolution))
 	}
 	if len(texts) == 0 {
@@ -89,21 +80,6 @@ type runRecord struct {
 	Decisions []api.Resolution `json:"decisions"`
 }
 
-// decisionsOf returns the decisions of a run, in order.
-func decisionsOf(ctx context.Context, c *client.Client, runID string) ([]api.Resolution, error) {
-	decisions := []api.Resolution{}
-	for entry, err := range c.AllRunEvents(ctx, runID, client.EventListParams{}) {
-		if err != nil {
-			return nil, err
-		}
-		var body eventBody
-		if json.Unmarshal(entry.Event, &body) == nil && (body.Type == string(api.EventApprovalResolved) || body.Type == string(api.EventUserQuestionResolved)) {
-			decisions = append(decisions, body.resolutions()...)
-		}
-	}
-	return decisions, nil
-}
-
 // runsShow shows a run and its decisions.
 type runsShow struct {
 	console.Connection
@@ -119,7 +95,7 @@ func (c *runsShow) Run(ctx context.Context, terminal *console.Console) error {
 		if err != nil {
 			return err
 		}
-		decisions, err := decisionsOf(ctx, opened, c.RunID)
+		decisions, err := console.Decisions(ctx, opened, c.RunID)
 		if err != nil {
 			return err
 		}
