@@ -68,11 +68,10 @@ func (s *Service) CreateRunTx(ctx context.Context, tx pgx.Tx, params client.Crea
 
 // callError returns a refusal as a client's call would.
 func callError(err error) error {
-	var refused *refusal.Error
-	if !errors.As(err, &refused) {
-		return err
+	if refused, ok := errors.AsType[*refusal.Error](err); ok {
+		return &client.Error{Status: wire.StatusOf(refused.Code), Code: refused.Code, Detail: refused.Detail, Faults: refused.Faults}
 	}
-	return &client.Error{Status: wire.StatusOf(refused.Code), Code: refused.Code, Detail: refused.Detail, Faults: refused.Faults}
+	return err
 }
 
 // RefusedRun is a run of a committed [Service.CreateRunTx] that could not be created.

@@ -221,8 +221,7 @@ func broken(ctx context.Context, call call, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	var network *net.OpError
-	if errors.As(err, &network) && network.Op == "dial" || errors.As(err, new(*tls.CertificateVerificationError)) {
+	if network, ok := errors.AsType[*net.OpError](err); ok && network.Op == "dial" || errors.As(err, new(*tls.CertificateVerificationError)) {
 		return fmt.Errorf("%w: %w: %s: %w", ErrUnavailable, errNotSent, call, err)
 	}
 	if errors.Is(err, multiplex.ErrTooLarge) {

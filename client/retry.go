@@ -85,8 +85,7 @@ func transient(err error) bool {
 // could not be reached or could not answer, or an intermediary answered, such as a proxy
 // without a backend.
 func unanswered(err error) bool {
-	var refused *Error
-	if errors.As(err, &refused) && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound) {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound) {
 		return true
 	}
 	return transient(err)

@@ -23,11 +23,10 @@ const releaseTimeout = 5 * time.Second
 // isRefusal reports whether the service refused the call for good, or the call could not be
 // made.
 func isRefusal(err error) bool {
-	var refused *Error
 	if unanswered(err) {
 		return false
 	}
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused.Status >= 400 && refused.Status < 500 && refused.Status != 408
 	}
 	return errors.Is(err, ErrInvalid)
@@ -114,9 +113,8 @@ func (w *Worker) failAttempt(ctx context.Context, t *Task, outcome error) error 
 		failed++
 	}
 	last := counts && failed >= int64(w.options.MaxAttempts) || errors.As(outcome, new(*permanentError))
-	var crash panicked
 	var stack []any
-	if errors.As(outcome, &crash) {
+	if crash, ok := errors.AsType[panicked](outcome); ok {
 		stack = []any{slog.String("stack", crash.stack)}
 	}
 	w.reportRun(t, "handler failed", &AttemptError{Attempt: failed, Last: last, Err: outcome}, stack...)

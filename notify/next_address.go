@@ -79,10 +79,9 @@ func (s *Service) Next(ctx context.Context, effect *model.Effect, failure error,
 	if notice.Withdraws || notice.Turn >= maxTurns {
 		return nil, nil
 	}
-	var pause *runs.RetryAfterError
-	var failed *addressError
-	known := errors.As(failure, &failed)
-	early := known && (effect.Attempts >= triesBeforeNext || errors.As(failure, &pause) && pause.Ms > longestWaitMs)
+	failed, known := errors.AsType[*addressError](failure)
+	pause, limited := errors.AsType[*runs.RetryAfterError](failure)
+	early := known && (effect.Attempts >= triesBeforeNext || limited && pause.Ms > longestWaitMs)
 	if !final && !early {
 		return nil, nil
 	}

@@ -200,12 +200,9 @@ func (c *AppendEvents) prepareKey() error {
 // addEventFault adds a decoding error, located at the invalid member.
 func addEventFault(faults *refusal.Faults, at string, err error) {
 	pointer := jsontext.Pointer("")
-	var semantic *json.SemanticError
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &semantic):
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
 		pointer = semantic.JSONPointer
-	case errors.As(err, &syntactic):
+	} else if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		pointer = syntactic.JSONPointer
 	}
 	detail := "does not fit the schema"

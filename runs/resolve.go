@@ -253,11 +253,9 @@ func (r *resolution) checkAnswers(run *model.Run, asked []*model.Request) ([]api
 		if secret != nil {
 			resolution = maskAnswer(&question, resolution)
 		}
-		var refused *refusal.Error
-		switch {
-		case errors.As(err, &refused) && refused.Code == api.CodeInvalidRequest:
+		if refused, ok := errors.AsType[*refusal.Error](err); ok && refused.Code == api.CodeInvalidRequest {
 			faults = append(faults, refused.Faults...)
-		case err != nil && faults == nil:
+		} else if err != nil && faults == nil {
 			return nil, err
 		}
 		resolutions = append(resolutions, resolution)

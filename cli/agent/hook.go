@@ -111,8 +111,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		} else {
 			decided, err = c.decideSigned(waiting, opened, asker, asked, until, terminal)
 		}
-		var ended console.SignalError
-		if errors.As(context.Cause(waiting), &ended) && err != nil {
+		if ended, ok := errors.AsType[console.SignalError](context.Cause(waiting)); ok && err != nil {
 			return console.ExitWith(console.SignalCode(ended.Signal))
 		}
 		return nil

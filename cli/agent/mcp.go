@@ -67,11 +67,10 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 			NowMs: func() int64 { return time.Now().UnixMilli() },
 		})
 		err := server.Run(serving, mcptools.Exact(mcptools.OverLines(input, unclosed{terminal.Stdout})))
-		var ended console.SignalError
-		switch {
-		case errors.As(context.Cause(serving), &ended):
+		if ended, ok := errors.AsType[console.SignalError](context.Cause(serving)); ok {
 			return console.ExitWith(console.SignalCode(ended.Signal))
-		case err != nil && !input.ended.Load():
+		}
+		if err != nil && !input.ended.Load() {
 			return fmt.Errorf("serve MCP: %w", err)
 		}
 		return nil

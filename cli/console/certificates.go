@@ -91,11 +91,10 @@ func (c *Certificates) Config(server string) (*tls.Config, error) {
 
 // tlsHint returns advice about a TLS error; "" for other errors.
 func tlsHint(err error) string {
-	var remote *net.OpError
-	switch {
-	case errors.As(err, new(*tls.CertificateVerificationError)):
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		return "its certificate is not trusted: check the name in --server, or name the CA with --ca PATH or HOLDPOINT_CA"
-	case errors.As(err, &remote) && remote.Op == "remote error":
+	}
+	if remote, ok := errors.AsType[*net.OpError](err); ok && remote.Op == "remote error" {
 		return "the service refused the connection: check that the certificate of --client-cert is valid and of a CA that the service trusts"
 	}
 	return ""

@@ -86,15 +86,13 @@ func SignalCode(signal os.Signal) int {
 // CodeOf returns the exit code for a command's error, and the message to print; nil for
 // none.
 func CodeOf(err error) (code int, message error) {
-	var chosen *codedError
-	switch {
-	case err == nil:
+	if err == nil {
 		return ExitDone, nil
-	case errors.As(err, &chosen):
-		return chosen.Code, chosen.Cause
-	default:
-		return ExitError, err
 	}
+	if chosen, ok := errors.AsType[*codedError](err); ok {
+		return chosen.Code, chosen.Cause
+	}
+	return ExitError, err
 }
 
 // StopSignals are the signals that end a process.

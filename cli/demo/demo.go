@@ -55,8 +55,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 		walk.Person = person{prompter}
 	}
 	err = walk.Walk(ctx)
-	var ended console.SignalError
-	if err != nil && errors.As(context.Cause(ctx), &ended) {
+	if ended, ok := errors.AsType[console.SignalError](context.Cause(ctx)); ok && err != nil {
 		return console.Failed(console.SignalCode(ended.Signal), "stopped; nothing is left of the demo")
 	}
 	return err

@@ -101,11 +101,10 @@ func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.R
 	case waiting.Err() != nil:
 		err = context.Cause(waiting)
 	}
-	var ended console.SignalError
-	switch {
-	case errors.As(err, &ended):
+	if ended, ok := errors.AsType[console.SignalError](err); ok {
 		return nil, g.withdraw(ctx, ended)
-	case errors.Is(err, errTimedOut):
+	}
+	if errors.Is(err, errTimedOut) {
 		g.giveUp(ctx)
 	}
 	return view, err

@@ -106,11 +106,10 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) (who *auth.A
 	asking, cancel := context.WithTimeout(oidc.ClientContext(r.Context(), p.client), askTimeout)
 	defer cancel()
 	tokens, err := p.config(known, r).Exchange(asking, query.Get("code"), oauth2.VerifierOption(f.verifier))
-	var refused *oauth2.RetrieveError
-	switch {
-	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < http.StatusInternalServerError {
 		return nil, "", failed("the issuer %s did not take the code: %.200q", p.Name(), refused.ErrorCode)
-	case err != nil:
+	}
+	if err != nil {
 		return nil, "", p.away(r.Context(), "token", errors.New("the code was not exchanged")) // the library's error may contain the response
 	}
 	raw, _ := tokens.Extra("id_token").(string)

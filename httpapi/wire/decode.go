@@ -179,14 +179,13 @@ func checkMediaType(header http.Header) error {
 // schemaError turns an error from decoding well-formed JSON into an invalid_request that names the
 // member.
 func schemaError(err error) error {
-	var semantic *json.SemanticError
-	if !errors.As(err, &semantic) {
-		if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-			return refusal.Invalid(api.Fault{Pointer: string(syntactic.JSONPointer), Detail: "does not fit the schema"})
-		}
-		return fmt.Errorf("decode: %w", err)
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
+		return refusal.Invalid(api.Fault{Pointer: string(semantic.JSONPointer), Detail: expectation(semantic)})
 	}
-	return refusal.Invalid(api.Fault{Pointer: string(semantic.JSONPointer), Detail: expectation(semantic)})
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return refusal.Invalid(api.Fault{Pointer: string(syntactic.JSONPointer), Detail: "does not fit the schema"})
+	}
+	return fmt.Errorf("decode: %w", err)
 }
 
 func expectation(semantic *json.SemanticError) string {

@@ -128,11 +128,10 @@ func acknowledge(err error) (*acknowledged, error) {
 
 // refusal converts an error to a protocol error.
 func refusal(err error) error {
-	var known *jsonrpc.Error
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return known
-	case errors.Is(err, ErrUnknown):
+	}
+	if errors.Is(err, ErrUnknown) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: ErrUnknown.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}

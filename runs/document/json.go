@@ -63,9 +63,8 @@ func Check(text []byte) error {
 }
 
 func syntaxError(err error) error {
-	var syntactic *jsontext.SyntacticError
 	detail := "the body is not valid JSON"
-	if errors.As(err, &syntactic) {
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		detail = fmt.Sprintf("the body is not valid JSON: at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
 	}
 	return &refusal.Error{Code: api.CodeBadRequest, Detail: detail}

@@ -86,11 +86,10 @@ func (w *Work) MatchSchema(schemaText, value api.JSON, pointer string) []api.Fau
 	if errors.Is(err, errBudgetSpent) {
 		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the schema is too complex for this value"}}
 	}
-	var failed *jsonschema.ValidationError
-	if !errors.As(err, &failed) {
-		return nil
+	if failed, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return schemaFaults(failed, pointer)
 	}
-	return schemaFaults(failed, pointer)
+	return nil
 }
 
 const (

@@ -16,11 +16,10 @@ var ErrInUse = errors.New("the database file is in use by another process")
 
 // resultCode returns SQLite's primary result code of an error, or -1 for other errors.
 func resultCode(err error) int {
-	var failure *sqlite.Error
-	if !errors.As(err, &failure) {
-		return -1
+	if failure, ok := errors.AsType[*sqlite.Error](err); ok {
+		return failure.Code() & 0xff
 	}
-	return failure.Code() & 0xff
+	return -1
 }
 
 // failed classifies a failure inside a transaction for its callers. Only this function

@@ -66,7 +66,6 @@ func Denied(err error) bool {
 
 // RefusalOf returns the domain's refusal in an error, or nil.
 func RefusalOf(err error) *refusal.Error {
-	var refused *refusal.Error
-	_ = errors.As(err, &refused)
+	refused, _ := errors.AsType[*refusal.Error](err)
 	return refused
 }

@@ -33,8 +33,7 @@ func AllFaults(ctx context.Context, faults *refusal.Faults, command runs.Command
 	if len(faults.List) == 0 {
 		return nil
 	}
-	var refused *refusal.Error
-	if errors.As(BodyFaults(ctx, command), &refused) {
+	if refused, ok := errors.AsType[*refusal.Error](BodyFaults(ctx, command)); ok {
 		faults.AddBeside(refused.Faults...)
 	}
 	return faults.Err()
