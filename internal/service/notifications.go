@@ -19,7 +19,7 @@ func (s *Service) notifications() *notify.Service {
 	collector := explain.Collector{Reader: s.options.Store, Whole: s.options.Store, NowMs: s.options.Store.NowMs, Directory: directory{s.options.Keyring}}
 	return notify.New(notify.Options{
 		Store: s.options.Store, Reader: s.options.Store, Channels: s.options.Channels, ExternalURL: strings.TrimRight(s.options.ExternalURL, "/"),
-		NewID: runs.NewID, NowMs: NowMs, Logger: s.options.Logger, Changed: s.options.Store.RefreshWebhooks,
+		NewID: runs.NewID, NowMs: s.options.NowMs, Logger: s.options.Logger, Changed: s.options.Store.RefreshWebhooks,
 		Deciders: func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
 			one := collector
 			return one.MayDecide(ctx, run, request)

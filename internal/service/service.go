@@ -76,23 +76,30 @@ type Options struct {
 	MaxAttempts                               int64
 	IdempotencyRetention, KeepRuns, KeepRules time.Duration
 	MaxRuleAge                                time.Duration
+
+	// NowMs is the clock of people's addresses and of links; nil for this process's.
+	NowMs func() int64
 }
 
 // Service is an assembled service without a listener.
 type Service struct {
 	API    *httpapi.Server
 	Claims *claims.Dispatcher
+	// People notifies people.
+	People *notify.Service
 
 	options     Options
 	hub         *watch.Hub
 	checkpoints *audit.Checkpointer
 	deliverer   *deliver.Deliverer
-	people      *notify.Service
 	unsubscribe []func()
 }
 
 // New assembles a service. [Service.Close] stops what New started.
 func New(options Options) *Service {
+	if options.NowMs == nil {
+		options.NowMs = NowMs
+	}
 	s := &Service{options: options, hub: watch.NewHub()}
 	s.checkpoints = audit.NewCheckpointer(options.Store, options.Signing, options.Logger)
 	claiming := claims.Options{MaxAttempts: options.MaxAttempts, Logger: options.Logger}
@@ -100,7 +107,7 @@ func New(options Options) *Service {
 		claiming.Opens = options.SecretKeys.Opens
 	}
 	s.Claims = claims.New(options.Store, claiming)
-	s.people = s.notifications()
+	s.People = s.notifications()
 	s.API = httpapi.New(s.faces(s.webhooks()))
 	s.unsubscribe = []func(){options.Store.Subscribe(s.hub.Publish), options.Store.Subscribe(s.checkpoints.Notice)}
 	return s
@@ -113,12 +120,12 @@ func (s *Service) Close() {
 	}
 }
 
-// Loops returns the background loops. Each runs until its context ends.
+// Loops returns the background loops, first the one that expires requests. Each runs until its context ends.
 func (s *Service) Loops() []func(context.Context) error {
 	o := &s.options
 	effects := loop.EffectsOptions{Logger: o.Logger, Review: o.Review}
 	if o.Channels != nil {
-		effects.Recipients = s.people.Recipients
+		effects.Recipients = s.People.Recipients
 	}
 	loops := []func(context.Context) error{
 		loop.NewExpiry(o.Store, loop.ExpiryOptions{Logger: o.Logger}).Run,
@@ -129,7 +136,7 @@ func (s *Service) Loops() []func(context.Context) error {
 		o.Keyring.Run,
 		s.Claims.Run, s.checkpoints.Run, s.deliverer.Run,
 	}
-	loops = append(loops, s.people.Listeners()...)
+	loops = append(loops, s.People.Listeners()...)
 	if rows := o.Store.Intake(); rows != nil {
 		loops = append(loops, loop.NewIntake(rows, loop.IntakeOptions{
 			Create: s.API.Intake().Create, Interval: o.IntakeInterval, Logger: o.Logger,
@@ -155,7 +162,7 @@ func (s *Service) faces(webhooks *hooks.Service) httpapi.Options {
 	options := httpapi.Options{
 		Version: o.Version, Logger: o.Logger, LogRequests: o.LogRequests, Observer: o.Observer, Tracer: o.Tracer,
 		Store: o.Store, Checkpoints: o.Store, Journal: o.Store, Redactor: o.Store, Backlogs: o.Store,
-		Hub: s.hub, Claims: s.Claims, Webhooks: webhooks, Notify: s.people, Pages: o.Pages, Faces: o.Faces,
+		Hub: s.hub, Claims: s.Claims, Webhooks: webhooks, Notify: s.People, Pages: o.Pages, Faces: o.Faces,
 		OpenAPIYAML: o.OpenAPIYAML, OpenAPIJSON: o.OpenAPIJSON,
 		Keyring: o.Keyring, OIDC: o.OIDC, ClientCertificates: o.ClientCertificates, Hosts: o.Hosts, Origins: o.Origins,
 		Signing: o.Signing, Issuer: o.ExternalURL, Sealer: s.sealer(),
@@ -179,7 +186,7 @@ func (s *Service) webhooks() *hooks.Service {
 		Callbacks: deliver.Callbacks{Sealer: s.sealer(), Sign: o.Signing.Sign, Issuer: httpapi.GrantIssuer(o.ExternalURL)},
 	}
 	if o.Channels != nil {
-		delivering.Notices = s.people
+		delivering.Notices = s.People
 	}
 	s.deliverer = deliver.New(o.Store, delivering)
 	return &hooks.Service{

@@ -14,31 +14,21 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint"
-	hpapi "github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/claims"
-	"github.com/holdpoint/holdpoint/runs/explain"
-	"github.com/holdpoint/holdpoint/runs/loop"
-	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/reads"
-	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
-	"github.com/holdpoint/holdpoint/webhooks"
-	"github.com/holdpoint/holdpoint/webhooks/deliver"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -52,7 +42,7 @@ type Options struct {
 	// deadline is noticed.
 	WithoutExpiry bool
 	// Sealer encrypts sensitive values; without one there may be none.
-	Sealer runs.Sealer
+	Sealer *sealing.Keys
 	// WebhookGuard says which addresses webhooks may call; the zero value those that are public.
 	WebhookGuard egress.Guard
 	// Channels are the ways in which people are told; Store.NotifyAfter says when.
@@ -79,7 +69,7 @@ type Options struct {
 type Service struct {
 	URL   string
 	Store runs.Store
-	// Keyring makes tokens; nil unless the service is closed.
+	// Keyring makes tokens, which only a closed service requires.
 	Keyring *auth.Keyring
 	// Notify sends the messages, and finds their links.
 	Notify *notify.Service
@@ -90,107 +80,48 @@ type Service struct {
 func Start(tb testing.TB, database string, options Options) *Service {
 	tb.Helper()
 	logger := cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
-	if options.NowMs == nil {
-		options.NowMs = func() int64 { return time.Now().UnixMilli() }
-	}
 	options.Store.Logger = logger
 	opened, err := store.Open(context.Background(), database, options.Store)
 	require.NoError(tb, err)
-	hub := watch.NewHub()
-	unsubscribe := opened.Subscribe(hub.Publish)
-	dispatcher := claims.New(opened, claims.Options{Logger: logger})
 	private, err := signing.Generate()
 	require.NoError(tb, err)
-	signatures, err := signing.New([]ed25519.PrivateKey{private}, opened, func() int64 { return time.Now().UnixMilli() })
+	signatures, err := signing.New([]ed25519.PrivateKey{private}, opened, service.NowMs)
 	require.NoError(tb, err)
 	require.NoError(tb, signatures.Publish(context.Background()))
-	var keyring *auth.Keyring
+	mode := auth.None
 	if options.Closed {
-		keyring = auth.NewKeyring(auth.Options{
-			Tokens: opened, Mode: auth.Required, NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() },
-		})
+		mode = auth.Required
 	}
-	served := dialects.All(dialects.Options{})
+	keyring := auth.NewKeyring(auth.Options{Tokens: opened, Mode: mode, NewID: runs.NewID, Logger: logger, NowMs: service.NowMs})
+	faces := dialects.All(dialects.Options{})
 	if options.Faces != nil {
-		served = append(served, options.Faces(signatures)...)
+		faces = append(faces, options.Faces(signatures)...)
 	}
-	manager := webhooks.NewManager(webhooks.Options{
-		Store: opened, Sealer: options.Sealer, CheckURL: options.WebhookGuard.CheckURL, NewID: runs.NewID,
-		NowMs: func() int64 { return time.Now().UnixMilli() },
-	})
-	directory := keyringDirectory{keyring}
-	var api *httpapi.Server
-	people := notify.New(notify.Options{
-		Store: opened, Reader: opened, Channels: options.Channels, ExternalURL: options.ExternalURL, NewID: runs.NewID,
-		NowMs: options.NowMs, Logger: logger, Changed: opened.RefreshWebhooks,
-		Deciders: func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
-			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
-			return collector.MayDecide(ctx, run, request)
-		},
-		Identities: keyring.MayDecide, Escalations: options.Store.Escalations, OnCall: options.OnCall,
-		HasCredential: keyring.MayStillDecide,
-		Decide:        func(ctx context.Context, command runs.Command) error { return api.Decide(ctx, command) },
-		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
-			return keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
-				scope := reads.ScopeOf(i)
-				return scope.FitsRun(run)
-			})
-		},
-		Reach: func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
-	})
-	effects := loop.EffectsOptions{Logger: logger}
-	var notices deliver.Notices
-	if options.Channels != nil {
-		effects.Recipients, notices = people.Recipients, people
-	}
-	caller := egress.New(egress.Options{Guard: options.WebhookGuard})
-	deliverer := deliver.New(opened, deliver.Options{
-		Manager: manager, Client: caller, Logger: logger, Notices: notices,
-		Callbacks: deliver.Callbacks{Sealer: options.Sealer, Sign: signatures.Sign, Issuer: httpapi.GrantIssuer("")},
-	})
 	quota := wire.Quota{Rate: -1, Calls: -1, Held: -1}
 	if options.Quota != nil {
 		quota = *options.Quota
 	}
-	api = httpapi.New(httpapi.Options{
-		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
-		Limits: httpapi.Limits{Quota: quota},
-		Webhooks: &hooks.Service{
-			Manager: manager,
-			Changed: func(ctx context.Context) error {
-				deliverer.Wake()
-				return opened.RefreshWebhooks(ctx)
-			},
-			Test: func(ctx context.Context, e *webhooks.Endpoint) (hpapi.WebhookTest, error) {
-				return deliverer.Test(ctx, e, runs.NewID)
-			},
-		},
-		Notify:      people,
-		Checkpoints: opened, Journal: opened, Redactor: opened,
-		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil, Tracer: options.Tracer,
-		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
-		Faces: served,
+	assembled := service.New(service.Options{
+		Store: opened, Logger: logger, Keyring: keyring, Signing: signatures,
+		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(), Faces: faces,
+		LogRequests: options.Logger != nil, Tracer: options.Tracer, ExternalURL: options.ExternalURL, Quota: quota, SecretKeys: options.Sealer,
+		WebhookGuard: options.WebhookGuard, CallbackGuard: options.WebhookGuard,
+		Channels: options.Channels, Escalations: options.Store.Escalations, OnCall: options.OnCall, NowMs: options.NowMs,
 	})
-	loops := []func(context.Context) error{
-		dispatcher.Run,
-		loop.NewEffects(opened, effects).Run,
-		loop.NewRetention(opened, loop.RetentionOptions{Logger: logger}).Run,
-		deliverer.Run,
+	loops := assembled.Loops()
+	if options.WithoutExpiry {
+		loops = loops[1:]
 	}
-	if !options.WithoutExpiry {
-		loops = append(loops, loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger}).Run)
-	}
-	loops = append(loops, people.Listeners()...)
 	looping, stop := context.WithCancel(context.Background())
 	ended := make(chan error, len(loops))
 	for _, run := range loops {
 		go func() { ended <- run(looping) }()
 	}
-	server := httptest.NewServer(api.Handler())
+	server := httptest.NewServer(assembled.API.Handler())
 	tb.Cleanup(func() {
-		api.Drain()
+		assembled.API.Drain()
 		server.Close()
-		unsubscribe()
+		assembled.Close()
 		stop()
 		for range loops {
 			// A test may close the store while the loops run.
@@ -198,10 +129,9 @@ func Start(tb testing.TB, database string, options Options) *Service {
 				require.NoError(tb, err)
 			}
 		}
-		caller.Close()
 		require.NoError(tb, opened.Close())
 	})
-	return &Service{URL: server.URL, Store: opened, Keyring: keyring, Notify: people, tb: tb}
+	return &Service{URL: server.URL, Store: opened, Keyring: keyring, Notify: assembled.People, tb: tb}
 }
 
 // Connect returns a client of the service, which is closed before the service ends.
@@ -211,15 +141,4 @@ func (s *Service) Connect(options ...client.Option) *client.Client {
 	require.NoError(s.tb, err)
 	s.tb.Cleanup(c.Close)
 	return c
-}
-
-// keyringDirectory is a keyring that may be nil: then the service asks nobody for a credential.
-type keyringDirectory struct{ *auth.Keyring }
-
-// Open implements explain.Directory.
-func (d keyringDirectory) Open(ctx context.Context) (bool, error) {
-	if d.Keyring == nil {
-		return true, nil
-	}
-	return d.Keyring.Open(ctx)
 }
