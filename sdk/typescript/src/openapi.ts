@@ -1551,7 +1551,7 @@ export interface components {
             after: components["schemas"]["Sequence"];
             /** @description The run was cancelled or interrupted; stop. */
             cancel_requested: boolean;
-            /** @description How many requests of the run are still open, without the questions to the parent's session that it does not wait for. */
+            /** @description How many requests of the run are still open, without the questions to the parent's session that it does not wait for; and one more if there are decisions that the next call returns. */
             open: number;
             /** @description In the order of the decisions: approvals and questions. */
             settled: {

@@ -1616,7 +1616,8 @@ class Settled(TypedDict):
     after: str
     # The run was cancelled or interrupted; stop.
     cancel_requested: bool
-    # How many requests of the run are still open, without the questions to the parent's session that it does not wait for.
+    # How many requests of the run are still open, without the questions to the parent's session that it does not wait for;
+    # and one more if there are decisions that the next call returns.
     open: int
     # In the order of the decisions: approvals and questions.
     settled: list[SettledSettled]
