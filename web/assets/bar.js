@@ -88,7 +88,9 @@ function Question({ one }) {
     void does(one);
   };
   const end = shown => { opens(one.handle); setEnding(shown); };
-  if (ending) return html`<div class="line" role="alert"><button type="button" class="quiet" onClick=${() => end(false)}>Back</button><span class="grow">This ends the run.</span><button type="button" class="danger" onClick=${event => press(event, endQuestion)}>End the run</button></div>`;
+  // The question of a child session is declined, and no run ends.
+  const [says, ends] = one.requester ? ["The agent gets a declined answer.", "Cancel question"] : ["This ends the run.", "End the run"];
+  if (ending) return html`<div class="line" role="alert"><button type="button" class="quiet" onClick=${() => end(false)}>Back</button><span class="grow">${says}</span><button type="button" class="danger" onClick=${event => press(event, endQuestion)}>${ends}</button></div>`;
   return html`<div class="line"><button type="button" disabled=${off} onClick=${event => press(event, sendDecline)}>Decline</button>
     <button type="button" class="quiet" disabled=${off} onClick=${() => end(true)}>Cancel question</button><span class="space"></span>
     ${takesAnswer(one) && html`<button class="allow" form="answer" disabled=${off || !canAnswer(one)}>Answer</button>`}</div>`;

@@ -114,7 +114,7 @@ async function question(one, target, body) {
 
 export const answer = (one, resolution) => hold([one], resolution.declined ? "Declining" : "Answering",
   () => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } }));
-export const cancelQuestion = one => hold([one], "Ending the run", () => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {}));
+export const cancelQuestion = one => hold([one], one.requester ? "Cancelling" : "Ending the run", () => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {}));
 
 // explain returns the exact texts of the rules that an allow and a deny would write, and which of the other requests
 // each rule to allow would have allowed.

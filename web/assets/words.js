@@ -95,7 +95,8 @@ const deadlines = {
   deny: ["is denied", "denies"], cancel_run: ["the run ends", "ends the run"],
   decline: ["is declined", "declines"], answer: ["gets its default answer", "answers with the default"],
 };
-const deadlineOf = one => deadlines[one.request.escalation?.at_deadline] ?? deadlines[one.kind === "approval" ? "deny" : "cancel_run"];
+// The service declines the question of a child session to its parent; no run ends.
+const deadlineOf = one => deadlines[one.request.escalation?.at_deadline] ?? deadlines[one.kind === "approval" ? "deny" : one.requester ? "decline" : "cancel_run"];
 
 export function deadlineWords(one, nowMs) {
   const at = moment(one.dueMs, nowMs);

@@ -11,15 +11,17 @@ const at = 1_700_000_000_000, in4 = 4 * 60_000;
 const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
 
 test("a deadline says what it does", () => {
-  for (const [kind, action, short, long] of [
+  for (const [kind, action, short, long, requester] of [
     ["approval", undefined, "denies in 4 min", /^is denied at /], ["approval", "deny", "denies in 4 min", /^is denied at /],
     ["question", undefined, "ends the run in 4 min", /^the run ends at /], ["question", "cancel_run", "ends the run in 4 min", /^the run ends at /],
     ["question", "decline", "declines in 4 min", /^is declined at /], ["question", "answer", "answers with the default in 4 min", /^gets its default answer at /],
     // An action that this page does not know is not taken for a harmless one.
     ["approval", "other", "denies in 4 min", /^is denied at /],
+    // A question of a child session ends nothing.
+    ["question", undefined, "declines in 4 min", /^is declined at /, "child"],
   ]) {
-    assert.equal(dueWords(one(kind, action), at), short);
-    assert.match(deadlineWords(one(kind, action), at), long);
+    assert.equal(dueWords({ ...one(kind, action), requester }, at), short);
+    assert.match(deadlineWords({ ...one(kind, action), requester }, at), long);
   }
 });
 
