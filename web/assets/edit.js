@@ -20,7 +20,7 @@ function parsed(one) {
   let node, wrong = [];
   try {
     node = read(text);
-    if (schema !== undefined) wrong = faults(schema, node);
+    if (schema !== undefined) wrong = faults(schema.node, node);
   } catch (error) { wrong = ["Invalid JSON: " + error.message]; }
   return one.edited = { text, input, node, wrong };
 }

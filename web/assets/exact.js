@@ -2,7 +2,7 @@
 // that are named by digits. What people decide about stays as it was written.
 
 // verbatim are the members whose values others wrote: they are kept as text.
-const verbatim = new Set(["input", "updated_input", "payload", "value", "output", "response_schema"]);
+const verbatim = new Set(["input", "updated_input", "payload", "value", "output", "input_schema", "response_schema"]);
 
 // Json is one JSON value as its text.
 export class Json {
@@ -10,6 +10,8 @@ export class Json {
   // node is the value as a tree; it throws a SyntaxError for text that is not JSON.
   get node() { return this.tree ??= read(this.text); }
   toString() { return this.text; }
+  // Without it, a text that was read before its tree was made would count as another one.
+  toJSON() { return this.text; }
 }
 
 // parse returns the value of a JSON text from the service, in which the verbatim members are Json.

@@ -161,11 +161,8 @@ function money(node, request) {
 
 const byShape = [command, edit, patch, write, link, message, money];
 
-// titled names the members of an input by the titles of its schema.
-export function titleOf(request, name) {
-  const title = request.input_schema?.properties?.[name]?.title;
-  return typeof title === "string" && title ? title : name;
-}
+// titleOf names a member of an input by the title of its schema.
+export const titleOf = (request, name) => textOf(member(member(request.input_schema?.node, "properties"), name), "title") || name;
 
 // describe returns what an approval is about. Of an input that was cut there is only its beginning.
 export function describe(request) {

@@ -1,7 +1,7 @@
 // Checks a value before it is sent. The service checks every keyword of JSON Schema; the page checks the common ones.
 // It does not run patterns: an agent's pattern could stall the page.
 
-import { member, pretty, read } from "./exact.js";
+import { member, pretty } from "./exact.js";
 import { compare, isMultiple, isWhole } from "./numbers.js";
 
 const kinds = {
@@ -49,10 +49,8 @@ const formatNames = {
   uuid: "a UUID", ipv4: "an IPv4 address", ipv6: "an IPv6 address",
 };
 
-const nodeOf = schema => schema?.kind && (schema.members || schema.items || "value" in schema || "text" in schema) ? schema : read(JSON.stringify(schema ?? null));
-
-// faults returns what of a value's tree does not fit a schema, as lines that begin with a JSON pointer.
-export const faults = (schema, value) => findFaults(nodeOf(schema), value).map(({ at, text }) => `${at || "/"}: ${text}`);
+// faults returns what of a value's tree does not fit a schema's tree, as lines that begin with a JSON pointer.
+export const faults = (schema, value) => findFaults(schema, value).map(({ at, text }) => `${at || "/"}: ${text}`);
 
 // findFaults returns [{at, text, missing}]. Both schema and value are trees.
 export function findFaults(schema, value, within = { root: schema, left: mostSteps }, at = "", depth = 0) {

@@ -114,7 +114,7 @@ test("a form of one value, and one with nothing to fill in", () => {
 });
 
 test("formats are checked", () => {
-  const fits = (format, text) => faults({ type: "string", format }, { kind: "string", value: text }).length === 0;
+  const fits = (format, text) => faults(tree({ type: "string", format }), { kind: "string", value: text }).length === 0;
   for (const [format, good, bad] of [
     ["date", "2024-02-29", "2023-02-29"], ["date-time", "2026-12-24T18:00:00Z", "2026-12-24 18:00"], ["date-time", "2026-12-24T18:00:00.5+01:00", "2026-12-24T25:00:00Z"], ["email", "a@b", "a b@c"], ["uri", "https://example.com", "example.com"],
     ["uuid", "123e4567-e89b-12d3-a456-426614174000", "123"], ["ipv4", "10.0.0.1", "10.0.0.256"], ["ipv6", "::1", "1::2::3"], ["unheard", "anything", null]])

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const { Json } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
-const { contentWords, describe, environment, filesOf, rowOf, separators, withoutFolder } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
+const { Json, parse } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
+const { contentWords, describe, environment, filesOf, rowOf, separators, titleOf, withoutFolder } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
+const { faults } = await import(process.env.HOLDPOINT_ASSETS + "/schema.js");
 
 const request = (tool_name, input) => ({ tool_name, input: new Json(JSON.stringify(input)) });
 const about = (tool, input) => { const asked = request(tool, input), found = describe(asked); return { ...found, row: rowOf(asked, found) }; };
@@ -113,9 +114,17 @@ test("the actions of the service", () => {
 });
 
 test("money is known by the titles of its schema as well", () => {
-  const asked = { ...request("pay", { sum: 12, unit: "EUR", to_account: "DE1" }), input_schema: { properties: { sum: { title: "Amount" }, unit: { title: "Currency" } } } };
+  const asked = { ...request("pay", { sum: 12, unit: "EUR", to_account: "DE1" }), input_schema: new Json('{"properties":{"sum":{"title":"Amount"},"unit":{"title":"Currency"}}}') };
   const { strong, what, hint } = rowOf(asked, describe(asked));
   assert.deepEqual([strong, what, hint], ["pay", "DE1", "12 EUR"]);
+});
+
+test("a schema is kept as it was written", () => {
+  const text = '{"input":{"id":9007199254740993,"output":1,"hasOwnProperty":2},"input_schema":{"properties":{"id":{"enum":[9007199254740993]},"output":{"title":"Sum","minimum":2}}}}';
+  const asked = parse(text), before = JSON.stringify(asked);
+  assert.deepEqual(["id", "output", "hasOwnProperty"].map(name => titleOf(asked, name)), ["id", "Sum", "hasOwnProperty"]);
+  assert.deepEqual(faults(asked.input_schema.node, asked.input.node), ["/output: must be at least 2"]);
+  assert.equal(JSON.stringify(asked), before, "its text is the same once it was used");
 });
 
 test("a redirection does not begin another command", () => {
