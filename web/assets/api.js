@@ -135,12 +135,15 @@ export const retryIn = failures => Math.min(1000 * 2 ** (failures - 1), 30_000);
 export const problemWords = error => error instanceof Refused && isPassing(error) ? `The service failed (${error.status}).` : error.message;
 export const failureWords = error => problemWords(error) + (isPassing(error) ? " Trying again…" : "");
 
-// persist repeats a call with its key until the service has answered it.
+// persist repeats a call with its key until the service has answered it. A body that depends on the time is a function, and
+// each try makes its own. The key is then known with another body if an earlier try was recorded and its answer was lost:
+// that is success, and the answer is null.
 export async function persist(method, target, body, key) {
-  for (let wait = 300; ; wait = Math.min(wait * 2, 5000)) {
+  for (let wait = 300, tried = false; ; wait = Math.min(wait * 2, 5000), tried = true) {
     try {
-      return await call(method, target, body, { "Idempotency-Key": key });
+      return await call(method, target, typeof body === "function" ? body() : body, { "Idempotency-Key": key });
     } catch (error) {
+      if (tried && error.problem?.code === "idempotency_conflict") return null;
       if (!isPassing(error)) throw error;
     }
     await pause(wait);

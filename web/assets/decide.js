@@ -60,18 +60,29 @@ export function decide(prompts, decision, others = []) {
   });
 }
 
-// send makes one call for each run. The rule of a decision with a term ends when the person was told, although the
-// decision may have waited.
-async function send(prompts, { term, ...decision }) {
-  if (term) decision.remember_for_ms = leftOf(term, nowMs());
+// untimed returns a decision as it is sent now. The rule of one with a term ends when the person was told, although the
+// decision may have waited and a lost call is repeated. A term that is over writes no rule.
+function untimed({ term, ...decision }) {
+  if (!term) return decision;
+  const { remember, remember_as: as, ...once } = decision, left = leftOf(term, nowMs());
+  return left === undefined ? once : { ...once, remember, remember_as: as, remember_for_ms: left };
+}
+
+// saysLate says that a decision wrote no rule because its term was over.
+function saysLate(list, decision) {
+  if (decision.term && !untimed(decision).remember && list.some(one => isMine(one.handle) && one.resolution && !one.resolution.rule)) say("No rule was written: its time was over");
+}
+
+// send makes one call for each run.
+async function send(prompts, decision) {
   const runs = Map.groupBy(prompts.filter(one => !one.resolution), one => one.run);
   for (const list of runs.values()) for (const one of list) { one.sending = "Sending…"; one.error = ""; }
   changed();
   const sent = [...runs.values()].flat();
   await Promise.all([...runs].map(async ([run, list]) => {
-    const resolutions = list.map(one => ({ request_id: one.request.id, handle: one.handle, input_digest: one.digest, ...decision }));
+    const body = () => ({ resolutions: list.map(one => ({ request_id: one.request.id, handle: one.handle, input_digest: one.digest, ...untimed(decision) })) });
     try {
-      await persist("POST", path("runs", run, "approvals"), { resolutions }, newKey());
+      await persist("POST", path("runs", run, "approvals"), body, newKey());
       for (const one of list) claim(one.handle);
       await Promise.all(list.map(one => lookUp(one.handle)));
     } catch (error) {
@@ -92,6 +103,7 @@ async function send(prompts, { term, ...decision }) {
     changed();
   }));
   moveOn(sent);
+  saysLate(sent, decision);
 }
 
 async function question(one, target, body) {
