@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -17,7 +16,9 @@ const (
 	editFile    = "Edit a file"
 	editFiles   = "Edit %d files"
 	writeFile   = "Write a file"
+	deleteFile  = "Delete a file"
 	openPage    = "Open a page"
+	sendRequest = "Send a request"
 	sendMessage = "Send a message"
 )
 
@@ -26,6 +27,9 @@ var (
 	replacements = [][2]string{{"old_string", "new_string"}, {"old_str", "new_str"}, {"old_text", "new_text"}, {"oldText", "newText"}}
 	paths        = []string{"file_path", "path", "filename", "file", "notebook_path"}
 )
+
+// editor are the commands of a text editor, with a member that each has.
+var editor = map[string]string{"create": "file_text", "insert": "insert_line", "str_replace": "old_str", "undo_edit": "path", "view": "path"}
 
 // members is an input that is an object.
 type members map[string]api.JSON
@@ -37,24 +41,10 @@ func Action(input api.JSON) string {
 	if json.Unmarshal(input, &m) != nil {
 		return ""
 	}
-	for _, shape := range []func(members) string{command, edit, patch} {
+	for _, shape := range []func(members) string{command, edit, patch, write, link, message} {
 		if action := shape(m); action != "" {
 			return action
 		}
-	}
-	_, named := m.first(paths...)
-	_, filled := m.first("content", "contents", "file_text")
-	link, _ := m.first("url", "uri")
-	page, err := url.Parse(link)
-	_, body := m.first("body", "text", "message")
-	_, to := m.first("to")
-	switch {
-	case named && filled:
-		return writeFile
-	case err == nil && page.Host != "" && (page.Scheme == "http" || page.Scheme == "https"):
-		return openPage
-	case body && (to || m.texts("to")):
-		return sendMessage
 	}
 	return ""
 }
@@ -83,8 +73,20 @@ func (m members) texts(name string) bool {
 	return len(list) > 0
 }
 
+// edits reports whether a command is one of a text editor.
+func (m members) edits(command string) bool {
+	member, known := editor[command]
+	_, named := m.first("path")
+	_, has := m[member]
+	return known && named && has
+}
+
 func command(m members) string {
-	if _, found := m.first("command", "cmd"); found || m.texts("command") || m.texts("cmd") || m.texts("argv") {
+	line, found := m.first("command", "cmd")
+	if found && m.edits(line) {
+		return ""
+	}
+	if found || m.texts("command") || m.texts("cmd") || m.texts("argv") {
 		return runCommand
 	}
 	return ""
@@ -129,35 +131,42 @@ func editing(files int) string {
 	return editFile
 }
 
-var (
-	patchHeader = regexp.MustCompile(`(?m)^(?:---|\+\+\+|@@|diff |\*\*\* )`)
-	patchLine   = regexp.MustCompile(`(?m)^[-+]`)
-	fileOfPatch = regexp.MustCompile(`^(?:\*\*\* (?:Add|Update|Delete) File: |diff --git a/.+ b/).`)
-	sideOfPatch = regexp.MustCompile(`^(?:\+\+\+|---) (?:[ab]/)?([^\t]+)`)
-)
-
-func patch(m members) string {
-	text, _ := m.first("patch", "diff", "input")
-	if !patchHeader.MatchString(text) || !patchLine.MatchString(text) {
-		return ""
+func write(m members) string {
+	_, named := m.first(paths...)
+	if _, filled := m.first("content", "contents", "file_text"); named && filled {
+		return writeFile
 	}
-	return editing(filesOf(text))
+	return ""
 }
 
-// filesOf counts the files with a name that a patch changes.
-func filesOf(text string) (files int) {
-	named, body := false, false
-	for line := range strings.SplitSeq(text, "\n") {
-		starts := fileOfPatch.MatchString(line)
-		if starts || body && strings.HasPrefix(line, "--- ") {
-			named, body = false, false
-		}
-		side := sideOfPatch.FindStringSubmatch(line)
-		if !named && (starts || side != nil && !body && side[1] != "/dev/null") {
-			named = true
-			files++
-		}
-		body = body || strings.HasPrefix(line, "@@") || starts && line[0] == '*'
+// link also tells a request from the opening of a page: by its method, else by whether it has a body.
+func link(m members) string {
+	text, _ := m.first("url", "uri")
+	page, err := url.Parse(text)
+	if err != nil || page.Host == "" || page.Scheme != "http" && page.Scheme != "https" {
+		return ""
 	}
-	return files
+	method, given := m.first("method")
+	if !given && m.sends() || given && !strings.EqualFold(method, "GET") && !strings.EqualFold(method, "HEAD") {
+		return sendRequest
+	}
+	return openPage
+}
+
+// sends reports whether a request has a body.
+func (m members) sends() bool {
+	for _, name := range []string{"body", "data", "json"} {
+		if value := m[name]; value != nil && string(value) != "null" {
+			return true
+		}
+	}
+	return false
+}
+
+func message(m members) string {
+	_, body := m.first("body", "text", "message")
+	if _, to := m.first("to"); body && (to || m.texts("to")) {
+		return sendMessage
+	}
+	return ""
 }

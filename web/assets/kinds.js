@@ -130,7 +130,8 @@ function write(node) {
 function link(node) {
   const found = firstOf(node, ["url", "uri"]);
   const url = found && URL.parse?.(found.text);
-  const method = textOf(node, "method") ?? (firstOf(node, ["body", "data"]) || member(node, "json") ? "POST" : "GET"), reads = /^(?:GET|HEAD)$/i.test(method);
+  const sends = ["body", "data", "json"].some(name => { const one = member(node, name); return one && one.value !== null; });
+  const method = textOf(node, "method") ?? (sends ? "POST" : "GET"), reads = /^(?:GET|HEAD)$/i.test(method);
   if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: reads ? "Open a page" : "Send a request", method: reads ? "" : method, url: found.text, host: url.host, after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
 }
 
