@@ -127,4 +127,18 @@ func (f *flows) typing(t *testing.T) {
 	item.find("button", "Copy text")
 	untouched(edited.PendingApprovals[0].Handle)
 	untouched(question.PendingQuestions[0].Handle)
+
+	// With Caps Lock on, "d" arrives as "D": nothing is decided, and the reason gets the letters.
+	capitals := []*client.CreatedRun{raise("type-caps-1"), raise("type-caps-2")}
+	p.row("type-caps-2")
+	item = p.prompt("type-caps-1")
+	p.eval(`(document.getElementById("detail").focus(), "")`)
+	p.calm()
+	p.eval(`(document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "D", bubbles: true, cancelable: true, modifierCapsLock: true})), "")`)
+	p.until("the reason has the focus", func() bool { return field() == "" })
+	p.press("NOT NEEDED")
+	require.Equal(t, quoted("NOT NEEDED"), item.find("textbox", "Reason (optional)").call("function() { return this.value }", nil))
+	for _, run := range capitals {
+		untouched(run.PendingApprovals[0].Handle)
+	}
 }

@@ -83,7 +83,12 @@ export function keys(event, help, palette) {
     case "c": if (one) void copyLink(one); break;
     case "a": if (approval && !choice) allow(one, event); break;
     case "d": if (approval && aimed()) denies(one, true); break;
-    case "D": if (approval && aimed() && !asksForAll(one, "deny")) denyWith(one, event, ""); break;
+    case "D":
+      if (!approval || !aimed()) break;
+      // With Caps Lock on it may be "d", and the letters of the reason follow.
+      if (event.getModifierState("CapsLock")) denies(one, true);
+      else if (!asksForAll(one, "deny")) denyWith(one, event, "");
+      break;
     case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;
     case "z": takeBack(); break;

@@ -1,0 +1,48 @@
+// What a key decides.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+let now = 10_000;
+performance.now = () => now;
+const calls = [];
+globalThis.addEventListener = globalThis.removeEventListener = () => {};
+globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
+globalThis.sessionStorage = globalThis.localStorage = { getItem: () => null, setItem() {}, removeItem() {} };
+globalThis.location = { pathname: "/", search: "", origin: "http://localhost" };
+globalThis.setInterval = () => 0;
+globalThis.setTimeout = () => 0;
+Map.groupBy ??= (list, of) => list.reduce((groups, one) => groups.set(of(one), [...groups.get(of(one)) ?? [], one]), new Map());
+let groups = []; // of the questions, as they stand in the page
+const focus = { dataset: { handle: "h" }, closest: selector => selector === ".question" ? focus.group : selector === "[data-handle]" || selector === "#main, header" ? focus : null, matches: () => false };
+globalThis.document = { activeElement: focus, querySelector: () => null, querySelectorAll: () => groups, getElementById: () => null, addEventListener() {} };
+globalThis.fetch = async (path, { method, body }) => {
+  calls.push({ path, method, body });
+  return { ok: true, status: 200, text: async () => JSON.stringify({ request: {}, via: "open" }) };
+};
+const { inbox } = await import(`${process.env.HOLDPOINT_ASSETS}/inbox.js`);
+const { place } = await import(`${process.env.HOLDPOINT_ASSETS}/shown.js`);
+const { keys } = await import(`${process.env.HOLDPOINT_ASSETS}/keys.js`);
+
+const raised = (kind, request) => {
+  const one = { handle: "h", kind, session: "s", agent: "a", run: "r", digest: "d", barred: "", request };
+  inbox.prompts.set("h", one);
+  inbox.order = ["h"];
+  place.handle = "h";
+  calls.length = 0;
+  now += 10_000;
+  return one;
+};
+const press = (key, capsLock = false) => keys({ key, type: "keydown", target: focus, getModifierState: name => name === "CapsLock" && capsLock, preventDefault() {} }, () => {}, () => {});
+const settle = async () => { for (let i = 0; i < 5; i++) await new Promise(done => setImmediate(done)); };
+const denied = () => calls.some(({ path }) => path === "/v1/runs/r/approvals");
+
+test("a letter that Caps Lock makes large decides nothing", async () => {
+  let one = raised("approval", { id: "a", tool_name: "Bash" });
+  press("D", true);
+  await settle();
+  assert.deepEqual([one.form, one.writes, denied()], ["deny", true, false], "the reason has the next letters");
+  one = raised("approval", { id: "a", tool_name: "Bash" });
+  press("D");
+  await settle();
+  assert.deepEqual([one.form, denied()], [undefined, true]);
+});
