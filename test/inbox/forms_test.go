@@ -147,8 +147,16 @@ func (f *flows) questions(t *testing.T) {
 	require.Empty(t, p.all(route, "textbox", "Your answer"), "only its options are accepted")
 	route.find("radio", "South").click()
 	extras := item.find("group", "Which extras?")
-	extras.find("checkbox", "Tea").click()
-	extras.find("checkbox", "Cake").click()
+	// A number is of the question with the focus.
+	extras.find("checkbox", "Tea").call("function() { this.focus(); return 0 }", nil)
+	p.press("12")
+	checked := func(of *element, role, name string) string {
+		return of.find(role, name).call("function() { return this.checked }", nil)
+	}
+	p.until("both extras are chosen", func() bool {
+		return checked(extras, "checkbox", "Tea") == "true" && checked(extras, "checkbox", "Cake") == "true"
+	})
+	require.Equal(t, "true", checked(route, "radio", "South"))
 	extras.find("textbox", "Your answer").write("and milk")
 	p.until("complete", func() bool { return !send.disabled() })
 	send.click()

@@ -99,7 +99,7 @@ export function keys(event, help, palette) {
       select(one, event);
       break;
     default:
-      if (!open || one.kind !== "question" || !/^[1-9]$/.test(event.key) || !chooseByKey(one, Number(event.key))) return;
+      if (!open || one.kind !== "question" || !/^[1-9]$/.test(event.key) || !chooseByKey(one, Number(event.key), active)) return;
   }
   event.preventDefault();
 }

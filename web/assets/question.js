@@ -101,9 +101,10 @@ function sendAnswer(one) {
 export const sendDecline = one => answer(one, { declined: true });
 export const endQuestion = one => cancelQuestion(one);
 
-// chooseByKey chooses an option of the first question by its number.
-export function chooseByKey(one, number) {
-  const asked = one.request.questions?.[0], option = asked?.options?.[number - 1];
+// chooseByKey chooses an option by its number: of the question that has the focus, else of the first one.
+export function chooseByKey(one, number, active) {
+  const at = [...document.querySelectorAll("#answer .question")].indexOf(active.closest(".question"));
+  const asked = one.request.questions?.[Math.max(0, at)], option = asked?.options?.[number - 1];
   if (!option || !canDecide(one) || atOnce(one.request)) return false;
   const { state } = worked(one), given = state[asked.id] ?? {}, chosen = given.selected_option_ids ?? [];
   const next = !asked.multi_select ? [option.id] : chosen.includes(option.id) ? chosen.filter(other => other !== option.id) : [...chosen, option.id];

@@ -46,3 +46,19 @@ test("a letter that Caps Lock makes large decides nothing", async () => {
   await settle();
   assert.deepEqual([one.form, denied()], [undefined, true]);
 });
+
+test("a number chooses an option of the question that has the focus, else of the first", () => {
+  const asked = id => ({ id, question: id, options: [{ id: "a", label: "A" }, { id: "b", label: "B" }] });
+  const one = raised("question", { id: "q", questions: [asked("route"), { ...asked("extras"), multi_select: true }] });
+  const chosen = () => Object.fromEntries(Object.entries(JSON.parse(one.drafts.answer)).map(([id, given]) => [id, given.selected_option_ids.join("")]));
+  groups = [{}, {}];
+  press("2");
+  assert.deepEqual(chosen(), { route: "b" });
+  focus.group = groups[1];
+  press("1");
+  press("2");
+  assert.deepEqual(chosen(), { route: "b", extras: "ab" });
+  focus.group = groups[0];
+  press("1");
+  assert.deepEqual(chosen(), { route: "a", extras: "ab" });
+});
