@@ -88,6 +88,19 @@ func (f *flows) several(t *testing.T) {
 		require.NoError(t, err)
 		every = append(every, run)
 	}
+	// What another filter hides is no longer selected: it is not on the page.
+	p.load("/?q=sweep")
+	p.row("every-2")
+	p.find("checkbox", "Select every-0 in every-0").click()
+	p.find("checkbox", "Select every-1 in every-1").click()
+	p.find("button", "Deny selected (2)")
+	search := p.find("searchbox", "Filter")
+	search.write("sweep 1")
+	p.find("button", "Deny selected (1)")
+	p.until("it says so", func() bool { return strings.Contains(p.shown(), "1 request that the filter hides is deselected") })
+	search.write("sweep 2")
+	p.until("none is selected", func() bool { return len(p.all(nil, "group", "Selected")) == 0 })
+
 	p.load("/?q=sweep")
 	p.row("every-2")
 	p.find("checkbox", "Select every-0 in every-0").click()

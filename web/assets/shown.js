@@ -15,7 +15,7 @@ export function groupedBy() {
 }
 
 // filterOf returns what reports whether a request fits the filters of the address.
-function filterOf(params) {
+export function filterOf(params) {
   const agent = params.get("agent"), kind = params.get("kind"), words = wordsOf(params.get("q") ?? "");
   return one => !one.snoozedUntilMs && (!agent || one.agent === agent) && (!kind || one.kind === kind) && hasAll(one, words);
 }
