@@ -58,6 +58,16 @@ func (f *flows) webhooks(t *testing.T) {
 	p.until("nothing is there", func() bool { return strings.Contains(p.shown(), "There are no webhooks.") })
 	p.find("button", "More").click()
 	p.find("link", "Webhooks")
+	// No kind of event is not all of them.
+	create := p.find("button", "Create webhook")
+	for _, kind := range []string{"approvals", "questions"} {
+		p.find("checkbox", kind).click()
+	}
+	p.until("it wants a kind", func() bool {
+		return create.disabled() && strings.Contains(p.shown(), "Choose at least one kind of event.")
+	})
+	p.find("checkbox", "approvals").click()
+	p.until("it has one", func() bool { return !create.disabled() })
 	p.find("textbox", "URL").write("http://169.254.169.254/latest")
 	p.find("button", "Create webhook").click()
 	p.until("why not", func() bool { return len(p.all(nil, "alert", "")) == 1 })

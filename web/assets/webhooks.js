@@ -20,12 +20,13 @@ function MakeWebhook({ done }) {
     call("POST", "/v1/webhooks", { url: url.trim(), description: description.trim(), kinds: chosen })
       .then(done, error => setProblem(error.problem?.errors?.[0]?.detail ?? error.message));
   };
+  // A webhook without kinds gets all events.
   const toggle = (kind, on) => choose(on ? [...chosen, kind] : chosen.filter(one => one !== kind));
   return html`<form class="form settings" onSubmit=${submit}>
     <label>URL<input type="url" required maxlength="2048" placeholder="https://example.com/hooks" value=${url} onInput=${e => setURL(e.target.value)} /></label>
     <label>Description<input maxlength="200" value=${description} onInput=${e => setDescription(e.target.value)} /></label>
     <fieldset class="choices"><legend>Events about</legend>${kinds.map(([kind, does]) => html`<label key=${kind}><input type="checkbox" checked=${chosen.includes(kind)} onChange=${e => toggle(kind, e.target.checked)} />${does}</label>`)}</fieldset>
-    <${Failure} error=${problem} /><p><button>Create webhook</button></p></form>`;
+    <${Failure} error=${problem} /><p><button disabled=${chosen.length === 0}>Create webhook</button>${chosen.length === 0 && html` <span class="quiet" role="status">Choose at least one kind of event.</span>`}</p></form>`;
 }
 
 // Deliveries shows the pending and failed deliveries of one webhook, or of the callbacks of requests, and the last error.
