@@ -93,6 +93,22 @@ func (f *flows) allowAnd(t *testing.T) {
 	require.Contains(t, f.decision(t, edit).Rule.Text, `internal/cart/**`)
 	require.Contains(t, f.decision(t, edit).Rule.Text, `, in the directory "/srv/shop", in every session`)
 
+	// The sheet shows the rule of a denial too, and its button says that it writes one.
+	never := f.ask(t, one(approval("publish", `{"command":"npm publish"}`)))
+	item = p.prompt("publish")
+	f.action(item, "Allow and …")
+	sheet = p.find("dialog", "Allow and …")
+	sheet.find("radio", "This exact call, in all sessions").click()
+	sheet.find("radio", "Always").click()
+	var text string
+	p.until("the rule of a denial", func() bool {
+		text = sheet.text()
+		return strings.Contains(text, "“Deny from now on” writes: Deny ") && !strings.Contains(text, "until")
+	})
+	sheet.find("button", "Deny from now on").click()
+	item.status("Denied by you")
+	require.Contains(t, text, "writes: "+f.decision(t, never).Rule.Text)
+
 	// Its buttons are in view below a long rule. One that was not read is read first; then Enter on a choice allows.
 	long := f.ask(t, one(approval("lengthy", `{"command":`+quoted("make "+strings.Repeat("all ", 800))+`,"description":"Build"}`)))
 	item = p.prompt("lengthy")

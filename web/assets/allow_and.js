@@ -113,11 +113,12 @@ export function AllowAnd({ one }) {
     <div role="radiogroup" aria-label="What to allow" class="options">${choices.map(choice => radio("what", marked(`${choice.what}, ${choice.where}`), choice === chosen, () => choose(`${choice.as} ${choice.scope}`)))}</div>
     <div role="radiogroup" aria-label="For" class="choices">${lifetimes.map(([name]) => radio("for", name, name === lifetime, () => setLifetime(name)))}</div>
     <${Also} also=${also} on=${withOthers} over=${over} set=${setWithOthers} />
-    <div class="rule-text" role="note">${problem || (texts ? html`<p>${chosen && marked(`From now on: ${chosen.what.charAt(0).toLowerCase()}${chosen.what.slice(1)} ${chosen.where}, ${lasts[lifetime]}, without asking.`)}</p><p class="quiet"><${RuleText} text=${textOf("allow") ?? "No such rule can be written."} digest=${one.request.input_digest} /></p><${Examples} of=${texts.allow?.choices?.find(choice => choice.as === chosen?.as)?.examples} />` : html`<p>Loading…</p>`)}</div>
+    <div class="rule-text" role="note">${problem || (texts ? html`<p>${chosen && marked(`From now on: ${chosen.what.charAt(0).toLowerCase()}${chosen.what.slice(1)} ${chosen.where}, ${lasts[lifetime]}, without asking.`)}</p><p class="quiet"><${RuleText} text=${textOf("allow") ?? "No such rule can be written."} digest=${one.request.input_digest} /></p>
+      ${textOf("deny") && html`<p class="quiet">“Deny from now on” writes: <${RuleText} text=${textOf("deny")} digest=${one.request.input_digest} /></p>`}<${Examples} of=${texts.allow?.choices?.find(choice => choice.as === chosen?.as)?.examples} />` : html`<p>Loading…</p>`)}</div>
     ${over ? html`<p class="outcome" role="status">${marked(outcomeOf(one))}</p>` : ""}
     ${one.error && !over && html`<p class="error" role="alert">${marked(one.error)}</p>`}
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button>
-      ${!over && html`<button type="button" disabled=${off || !textOf("deny")} title=${textOf("deny")} onClick=${event => deny(one, event, decision)}>Deny</button>`}
+      ${!over && html`<button type="button" disabled=${off || !textOf("deny")} onClick=${event => deny(one, event, decision)}>Deny from now on</button>`}
       <span class="space"></span>
       ${!over && !one.barred && html`<button type="button" class=${read ? "allow" : "read"} disabled=${read && (off || one.barred !== "")} onClick=${allows}>${read ? "Allow" : "Read to the end to allow"}</button>`}</div></dialog>`;
 }
