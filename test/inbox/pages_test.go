@@ -71,6 +71,8 @@ func (f *flows) pages(t *testing.T) {
 		p.find("heading", "Not found")
 		require.Contains(t, p.read("document.title"), "Not found · holdpoint", nowhere)
 	}
+	f.endedRule(t, p)
+	f.refusedRetry(t, p)
 	run := f.ask(t, one(approval("inspected", `1`)))
 	p.load("/runs/" + run.RunID)
 	p.until("the run", func() bool {
@@ -94,6 +96,37 @@ func (f *flows) pages(t *testing.T) {
 	p.until("the run without its bodies", func() bool {
 		return strings.Contains(p.shown(), "approval resolved redacted") && strings.Contains(p.shown(), "waits for approval redacted")
 	})
+}
+
+// endedRule shows a rule that has made all of its decisions.
+func (f *flows) endedRule(t *testing.T, p *page) {
+	t.Helper()
+	_, err := f.client.AddRule(t.Context(), client.AddRuleParams{SessionID: "used-up", ToolName: "once", Match: api.RuleMatch{AnyInput: true}, MaxUses: 1})
+	require.NoError(t, err)
+	suspension := one(approval("once", `1`))
+	_, err = f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "used-up", Input: "go", Suspend: &suspension})
+	require.NoError(t, err)
+	p.load("/rules")
+	p.until("a rule that is used up", func() bool {
+		return strings.Contains(p.read(`[...document.querySelectorAll("tr.over")].map(one => one.innerText).join()`), "used up")
+	})
+	require.Empty(t, p.read(`[...document.querySelectorAll("tr.over button")].map(one => one.innerText).join()`), "nothing is left to revoke")
+}
+
+// refusedRetry shows why the service refuses to carry out an effect again.
+func (f *flows) refusedRetry(t *testing.T, p *page) {
+	t.Helper()
+	p.load("/effects")
+	p.find("combobox", "State")
+	p.eval(`(() => {
+		const real = fetch, effect = {kind: "deliver_answer", session_id: "s", effect_id: "e", run_id: "r", target_session_id: "s", state: "failed", attempts: 3, created_at_ms: 1};
+		globalThis.fetch = async (path, options) => path.startsWith("/v1/effects?") ? new Response(JSON.stringify({items: [effect], pagination: {has_more: false}}))
+			: path.endsWith("/retry") ? new Response(JSON.stringify({detail: "the effect is done"}), {status: 409}) : real(path, options);
+		return "";
+	})()`)
+	p.find("combobox", "State").choose("failed")
+	p.find("button", "Try again").click()
+	p.until("why not", func() bool { return strings.Contains(p.shown(), "the effect is done") })
 }
 
 // axe checks the accessibility of every page, in both themes.

@@ -74,6 +74,20 @@ func (f *flows) undo(t *testing.T) {
 	item.status("Denied by you")
 	require.Equal(t, "not today", f.decision(t, first).Reason)
 
+	// The sheet of "Allow and …" lies over the bar, and has its own "Undo".
+	ruled := f.ask(t, one(approval("ruled", `{"n":2}`)))
+	item = p.prompt("ruled")
+	f.action(item, "Allow and …")
+	sheet := p.find("dialog", "Allow and …")
+	p.until("its rule is there", func() bool { return !sheet.find("button", "Allow").disabled() })
+	pressed(sheet, "Allow", "Allowing in 5 s")
+	sheet.find("button", "Undo").click()
+	sheet.find("button", "Allow")
+	pass(10_000)
+	p.frame()
+	require.Nil(t, f.decision(t, ruled))
+	sheet.find("button", "Back").click()
+
 	// A second decision sends the first.
 	first, second := f.ask(t, one(approval("waits-one", `{"n":1}`))), f.ask(t, one(approval("waits-two", `{"n":1}`)))
 	p.row("waits-two")

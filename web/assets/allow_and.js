@@ -12,6 +12,7 @@ import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
 import { RuleText } from "./rule_text.js";
 import { isSeen, readsToEnd } from "./seen.js";
+import { Undo } from "./undo.js";
 
 function ExampleLine({ of: { tool_name, input, tool_call_id, pattern_keys, directory } }) {
   return html`<code>${marked([tool_name, input && pretty(input.node, "")].filter(Boolean).join(" "))}${tool_call_id && html` as call <span title=${tool_call_id}>${marked(shortID(tool_call_id))}</span>`}${pattern_keys && marked(` with the pattern keys ${pattern_keys.join(", ")}`)}${directory && marked(` in ${directory}`)}</code>`;
@@ -119,6 +120,6 @@ export function AllowAnd({ one }) {
     ${one.error && !over && html`<p class="error" role="alert">${marked(one.error)}</p>`}
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button>
       ${!over && html`<button type="button" disabled=${off || !textOf("deny")} onClick=${event => deny(one, event, decision)}>Deny from now on</button>`}
-      <span class="space"></span>
+      <span class="space"></span><${Undo} one=${one} alone />
       ${!over && !one.barred && html`<button type="button" class=${read ? "allow" : "read"} disabled=${read && (off || one.barred !== "")} onClick=${allows}>${read ? "Allow" : "Read to the end to allow"}</button>`}</div></dialog>`;
 }

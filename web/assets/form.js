@@ -60,11 +60,12 @@ function choicesOf(schema, within) {
   return found;
 }
 
-// toldApart gives equal labels what differs: the value.
+// toldApart gives equal labels what differs: the value, as JSON if it reads the same too.
 function toldApart(choices) {
   return choices.map(one => {
-    const twins = choices.filter(other => other.label === one.label).length > 1, text = pretty(one.node, "");
-    return { text, node: one.node, label: twins && one.label !== text ? `${one.label} (${labelOf(one.node)})` : one.label, description: one.description };
+    const twins = choices.filter(other => other !== one && other.label === one.label), text = pretty(one.node, ""), value = labelOf(one.node);
+    const apart = twins.some(other => labelOf(other.node) === value) ? text : value;
+    return { text, node: one.node, label: twins.length > 0 && one.label !== text ? `${one.label} (${apart})` : one.label, description: one.description };
   });
 }
 

@@ -277,7 +277,7 @@ function apply(name, data) {
   const settledOne = resolution => {
     const handle = byID.get(idOf(data.session_id, data.run_id, resolution.request_id));
     if (handle) settle(handle, resolution);
-    early.add(idOf(data.session_id, data.run_id, resolution.request_id));
+    early?.add(idOf(data.session_id, data.run_id, resolution.request_id));
     decisionsMade();
   };
   switch (event.type) {
@@ -309,8 +309,8 @@ function apply(name, data) {
 let acknowledges = () => {};
 export const onAcknowledged = listener => { acknowledges = listener; };
 
-// early are the requests that settled while lists were read.
-let early = new Set();
+// early are the requests that settled while lists are read, null when none are.
+let early = null;
 
 function snapshot(view) {
   const there = new Set();
@@ -328,7 +328,7 @@ function snapshot(view) {
 
 function take(kind, items, there, since) {
   for (const item of items) {
-    if (early.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
+    if (early?.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
     there.add(item.request.handle);
     upsert(promptOf(item, kind), inbox.complete, since);
   }
@@ -344,6 +344,7 @@ function loaded() {
 // completed is told of all that is open.
 function completed(there) {
   lists++;
+  early = null;
   for (const one of open()) if (!there.has(one.handle)) void lookUpMissing(one);
   loaded();
   inbox.complete = true;

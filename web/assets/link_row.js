@@ -6,10 +6,11 @@ import { Flag } from "./hints.js";
 import { Icon } from "./icons.js";
 import { marked } from "./marks.js";
 
-export const refuses = outcome => ["denied", "expired", "declined", "cancelled", "gone"].includes(outcome);
+const agrees = outcome => outcome === "allowed" || outcome === "answered";
 
-// iconOf is a sign for what became of a request, or for its kind.
-export const iconOf = one => one.resolution ? (refuses(one.resolution.outcome) ? "denied" : "allowed") : about(one).row.icon;
+// iconOf is a sign for what became of a request, or for its kind. An outcome that this page does not know is not taken for
+// a harmless one.
+export const iconOf = one => one.resolution ? (agrees(one.resolution.outcome) ? "allowed" : "denied") : about(one).row.icon;
 
 // What is the first line of a row.
 export const What = ({ row }) => html`<span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>`;

@@ -21,7 +21,7 @@ export function Rules() {
   const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));
   const revoke = id => call("DELETE", path("rules", id)).then(reload);
   return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Decisions", "Created", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
-    const over = rule.revoked_at_ms ? html`${marked(`revoked by ${person(rule.revoked_by)}`)}, <${When} ms=${rule.revoked_at_ms} />` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
+    const over = rule.revoked_at_ms ? html`${marked(`revoked by ${person(rule.revoked_by)}`)}, <${When} ms=${rule.revoked_at_ms} />` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : rule.max_uses && rule.hits >= rule.max_uses ? "used up" : "";
     return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td><${RuleText} text=${rule.text} digest=${rule.match.input_digest} />${over && html`<div class="quiet">${over}</div>`}</td><td>${rule.hits}</td><td>${marked(person(rule.created_by))}, <${When} ms=${rule.created_at_ms} /></td>
       <td>${!over && html`<${Confirm} label="Revoke" question="Its decisions stay." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
   })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
@@ -43,9 +43,10 @@ export function Effects() {
   const asked = new URLSearchParams({ page: "true", limit: "100" });
   for (const name of ["state", "cursor"]) if (query().get(name)) asked.set(name, query().get(name));
   const { data, error, reload } = useRead("/v1/effects?" + asked, 5000);
-  const retry = effect => call("POST", path("sessions", effect.session_id, "effects", effect.effect_id, "retry"), {}).then(reload);
+  const [problem, setProblem] = useState("");
+  const retry = effect => call("POST", path("sessions", effect.session_id, "effects", effect.effect_id, "retry"), {}).then(() => { setProblem(""); reload(); }, refused => setProblem(refused.message));
   return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value, cursor: "" })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
-    <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "Created", "From", "To", "Attempts", ""]} empty=${`No ${query().get("state") ? query().get("state") + " " : ""}deliveries.`} rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
+    <${Failure} error=${problem || error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "Created", "From", "To", "Attempts", ""]} empty=${`No ${query().get("state") ? query().get("state") + " " : ""}deliveries.`} rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
     <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}<${SmallID} id=${effect.run_id} to=${runAddress(effect.run_id)} of="Run" /></td><td>${effect.state}</td>${ago(effect.created_at_ms, nowMs())}
     ${sessionCell(effect.session_id, { ...effect.session, agent_id: effect.agent_id })}${effect.target_session_id === effect.session_id ? html`<td class="quiet">the same session</td>` : sessionCell(effect.target_session_id, { ...effect.target_session, agent_id: effect.target_agent_id })}<td>${effect.attempts}</td>
     <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />

@@ -5,6 +5,8 @@ import { get, newKey, signIn } from "./api.js";
 import { isTyping } from "./guard.js";
 import { marked } from "./marks.js";
 
+const isToken = /^[!-~]+$/; // a header takes no other character
+
 export function SignIn() {
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState("");
@@ -22,6 +24,7 @@ export function SignIn() {
   const back = () => `${issuer.start_path}?state=${state}&return_to=${encodeURIComponent(location.pathname + location.search)}`;
   const submit = event => {
     event.preventDefault();
+    if (!isToken.test(token.trim())) return setProblem("This token has a space, a curly quote or another character that tokens do not have. Copy it again.");
     setSending(true);
     signIn(token.trim()).catch(error => { setProblem(error.message); setSending(false); });
   };

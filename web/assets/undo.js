@@ -57,8 +57,10 @@ export function takeBack() {
 
 for (const left of ["pagehide", "freeze"]) globalThis.addEventListener?.(left, takeBack, { capture: true });
 
-// Undo stands next to the words of a decision that waits.
-export function Undo({ one, handle = one.handle }) {
+// Undo stands next to the words of a decision that waits. Where keys do not act it is the button alone.
+export function Undo({ one, handle = one.handle, alone = false }) {
   const press = event => { if (steady(handle, event)) takeBack(); };
-  return isHeld(one) && html`<span class="dot" aria-hidden="true">·</span><button type="button" class="undo" onClick=${press}>Undo<kbd aria-hidden="true">z</kbd></button><span class="space"></span>`;
+  if (!isHeld(one)) return null;
+  if (alone) return html`<button type="button" class="undo" onClick=${press}>Undo</button>`;
+  return html`<span class="dot" aria-hidden="true">·</span><button type="button" class="undo" onClick=${press}>Undo<kbd aria-hidden="true">z</kbd></button><span class="space"></span>`;
 }

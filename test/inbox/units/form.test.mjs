@@ -28,6 +28,7 @@ test("every schema has the field that fits it", () => {
     ["titled oneOf", { type: "string", oneOf: [{ const: "#f00", title: "Red" }, { const: "#0f0", title: "Green" }] }, "choice", ["Red", "Green"]],
     ["titled anyOf", { anyOf: [{ const: 1, title: "One" }, { const: 2 }] }, "choice", ["One", "2"]],
     ["equal labels", { oneOf: [{ const: "a", title: "Same" }, { const: "b", title: "Same" }] }, "choice", ["Same (a)", "Same (b)"]],
+    ["values that read the same", { enum: ["Yes", true, "1", 1] }, "choice", ['Yes ("Yes")', "Yes (true)", '1 ("1")', "1"]],
     ["a union of literals", { anyOf: [{ enum: ["a"] }, { const: "b" }, { type: "null" }] }, "choice", ["a", "b"]],
     ["enum with null", { enum: ["a", null] }, "choice", ["a"]],
     ["a reference", { $ref: "#/$defs/Level" }, "choice", ["low", "high"], level],
