@@ -5,7 +5,7 @@ import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
 import { depthOf, highlighted, toLevel } from "./json.js";
-import { blankWords, changeWords, contentWords, describe, environment, fileWords, scalarText, separators, titleOf } from "./kinds.js";
+import { blankWords, changeWords, contentWords, describe, environment, fileWords, scalar, scalarText, separators, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
 import { spoken } from "./words.js";
 
@@ -17,7 +17,6 @@ const commandText = command => command.split(separators).map((piece, i) => {
   return next ? html`${next[1]}<b>${marked(next[2])}</b>${marked(piece.slice(next[0].length))}` : marked(piece);
 });
 
-const scalar = node => node.kind !== "object" && node.kind !== "array";
 // said is a text. One with nothing to see in it stands in quotation marks.
 const said = text => spoken(text) ? marked(text) : html`<span class="json-word">${JSON.stringify(text)}</span>`;
 const shown = node => node.kind === "string" ? said(node.value) : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;

@@ -82,7 +82,7 @@ export function promptOf(view, kind, resolution) {
   return {
     kind, handle: view.request.handle, session: view.session_id, agent: view.agent_id, run: view.run_id,
     label: view.session?.label, origin: view.session?.origin,
-    requester: view.requester_session_id, parent: view.parent_session_id, runKind: view.run_kind, request: view.request,
+    requester: view.requester_session_id, parent: view.parent_session_id, request: view.request,
     createdMs: view.request.created_at_ms ?? nowMs(), dueMs: view.request.escalation?.at_deadline === "keep" ? 0 : view.request.expires_at_ms ?? 0, resolution,
     digest: view.request.input_digest, text: "", barred: barredBy(view), looking: view.acknowledgement, snoozedUntilMs: view.snoozed_until_ms > nowMs() ? view.snoozed_until_ms : 0,
   };

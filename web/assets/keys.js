@@ -1,5 +1,6 @@
 // The keys of the page. They act on the prompt in the detail while it, or its row, has the focus.
 
+import { mayDecide } from "./api.js";
 import { allow, canDecide, denies, form } from "./approval.js";
 import { asksForAll } from "./ask_same.js";
 import { denyWith } from "./bar.js";
@@ -12,7 +13,7 @@ import { go, query, setQuery } from "./route.js";
 import { selectAll, selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
 import { focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
-import { maySnooze, toggleSnooze } from "./snooze.js";
+import { toggleSnooze } from "./snooze.js";
 import { say } from "./toast.js";
 import { takeBack } from "./undo.js";
 
@@ -92,7 +93,7 @@ export function keys(event, help, palette) {
     case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;
     case "z": takeBack(); break;
-    case "s": if (open && !event.repeat && !choice && maySnooze() && !one.snoozedUntilMs) toggleSnooze(one, true); break;
+    case "s": if (open && !event.repeat && !choice && mayDecide() && !one.snoozedUntilMs) toggleSnooze(one, true); break;
     case "l": if (open && !event.repeat && !choice) void look(one, nowMs()); break;
     case "x": case "X":
       if (!approval || event.repeat) return;

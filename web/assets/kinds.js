@@ -135,7 +135,7 @@ function link(node) {
   if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: reads ? "Open a page" : "Send a request", method: reads ? "" : method, url: found.text, host: url.host, after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
 }
 
-const scalar = node => node.kind !== "object" && node.kind !== "array";
+export const scalar = node => node.kind !== "object" && node.kind !== "array";
 export const scalarText = node => node.kind === "string" ? node.value : node.kind === "number" ? node.text : String(node.value);
 
 function message(node) {

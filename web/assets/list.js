@@ -95,5 +95,5 @@ export function List({ current }) {
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
         html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
       ${list.length === 0 && html`<p class="empty">${!inbox.complete ? "Loading…" : awake().length === 0 ? "All clear" : inbox.fresh.length > 0 ? "No matching requests among those shown." : "No matching requests."}</p>`}
-    </div>${words && html`<${SearchWhole} list=${searched()} text=${words} onRead=${changed} />`}<${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
+    </div>${words && html`<${SearchWhole} list=${searched()} text=${words} onRead=${changed} />`}<${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} /></section>`;
 }

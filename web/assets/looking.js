@@ -1,12 +1,12 @@
 // Who is looking at an open request, or has it open: shown to everyone, decides nothing.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { call, path } from "./api.js";
+import { call, mayDecide, path } from "./api.js";
 import { canDecide } from "./approval.js";
 import { act } from "./guard.js";
 import { acknowledged, changed, inbox, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js";
 import { marked, plain } from "./marks.js";
-import { maySnooze as mayLook, myPrincipal, Snooze } from "./snooze.js";
+import { myPrincipal, Snooze } from "./snooze.js";
 import { useClock } from "./ticks.js";
 import { fullTime, person } from "./words.js";
 
@@ -41,7 +41,7 @@ onAcknowledged((one, event, atMs) => {
 
 // look says that the person is looking at a request, or no longer is.
 export async function look(one, now) {
-  if (!canDecide(one) || !mayLook()) return;
+  if (!canDecide(one) || !mayDecide()) return;
   act(one.handle);
   const state = lookersAt(one, now).some(isMine) ? "none" : "acknowledged";
   one.error = "";
@@ -62,5 +62,5 @@ export function Looking({ one, onSnoozed }) {
   const text = useClock(now => lookingText([one], now)), mine = useClock(now => String(lookersAt(one, now).some(isMine))) === "true";
   if (one.resolution) return null;
   const until = Math.max(0, ...lookersAt(one, nowMs()).map(other => other.until_ms));
-  return html`<p class="looking">${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}<span role="status" title=${[plain(text), until > 0 && `until ${fullTime(until)}`].filter(Boolean).join(", ")}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span></p>`;
+  return html`<p class="looking">${mayDecide() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}<span role="status" title=${[plain(text), until > 0 && `until ${fullTime(until)}`].filter(Boolean).join(", ")}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span></p>`;
 }

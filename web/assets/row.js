@@ -1,6 +1,7 @@
 // One row of the list: what is asked, why, since when, or what became of it. It has no buttons.
 
 import { html, useMemo } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { mayDecide } from "./api.js";
 import { act } from "./guard.js";
 import { about, nameOfRow, shortID } from "./groups.js";
 import { Flag } from "./hints.js";
@@ -12,7 +13,7 @@ import { marked, plain } from "./marks.js";
 import { noteOf } from "./notes.js";
 import { isNarrow } from "./screen.js";
 import { sessionName } from "./same_call.js";
-import { maySnooze, snooze, times } from "./snooze.js";
+import { snooze, times } from "./snooze.js";
 import { callsInRow, focusPrompt, openCalls, rowIndex, visible } from "./shown.js";
 import { swipeLeft } from "./swipe.js";
 import { useClock } from "./ticks.js";
@@ -110,7 +111,7 @@ async function swiped(one) {
   const [name, untilOf] = times[1];
   if (canSnooze(one) && await snooze(one, untilOf(nowMs()))) say(`Snoozed for ${name}: ${plain(nameOfRow(one))}`);
 }
-const canSnooze = one => !one.resolution && !one.sending && !one.snoozedUntilMs && maySnooze();
+const canSnooze = one => !one.resolution && !one.sending && !one.snoozedUntilMs && mayDecide();
 
 export function Row({ one, top, position, total, current, list }) {
   const { row } = about(one);

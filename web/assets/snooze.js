@@ -13,7 +13,6 @@ const minute = 60_000;
 const tomorrow = now => { const at = new Date(now); return new Date(at.getFullYear(), at.getMonth(), at.getDate() + 1, 9).getTime(); };
 export const times = [["15 minutes", now => now + 15 * minute], ["1 hour", now => now + 60 * minute], ["Tomorrow 9:00", tomorrow]];
 
-export const maySnooze = mayDecide;
 export const myPrincipal = () => (account.me?.via === "open" && myName()) || (account.me?.on_behalf_of ?? account.me?.principal);
 
 async function put(one, body) {
@@ -73,7 +72,7 @@ export function toggleSnooze(one, shown = !one.snoozing) {
 // Snooze is the button with its menu, or until when the request is put off. onTaken is told before one leaves the list.
 export function Snooze({ one, onTaken }) {
   const button = useRef();
-  if (one.resolution || !maySnooze()) return null;
+  if (one.resolution || !mayDecide()) return null;
   if (one.snoozedUntilMs) return html`<span role="status">Snoozed until <${When} ms=${one.snoozedUntilMs} /></span> <button type="button" class="link" onClick=${() => void unsnooze(one)}>Wake now</button>`;
   const close = focus => { toggleSnooze(one, false); if (focus) button.current?.focus(); };
   const take = async untilMs => {
