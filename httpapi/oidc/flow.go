@@ -225,7 +225,7 @@ const onward = `<!doctype html>
 `
 
 // onwardKeeping stores the sign-in for this origin's pages, but only in the tab that started it.
-// Otherwise another site could sign a person in as a different user.
+// Otherwise another site could sign a person in as a different user. The page tells its other tabs.
 const onwardKeeping = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Signed in · holdpoint</title>
 <p>This sign-in was not begun in this tab. <a href="/login">Sign in</a></p>
@@ -233,6 +233,7 @@ const onwardKeeping = `<!doctype html>
 const [session, state, to] = %s;
 if (sessionStorage.getItem("signingIn") === state) {
   sessionStorage.removeItem("signingIn");
+  sessionStorage.setItem("signedIn", "yes");
   localStorage.setItem("holdpoint.session", session);
   location.replace(to);
 }

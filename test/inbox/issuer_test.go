@@ -25,10 +25,15 @@ func (f *flows) issuer(t *testing.T) {
 		Env:      []string{"HOLDPOINT_OIDC_CLIENT_SECRET=" + oidctest.ClientSecret},
 	})
 	p := openPage(t, f.browser, strings.Replace(service.URL(), "127.0.0.1", "localhost", 1), "/history?actor=mara")
+	other := p.another("/rules")
+	other.find("heading", "Sign in")
+	p.front()
 	p.find("link", "Sign in with "+strings.TrimPrefix(issuer.URL, "http://")).click()
 	p.until("the page of before", func() bool {
 		return p.read("location.pathname + location.search") == "/history?actor=mara" && len(p.all(nil, "link", "Rules")) > 0
 	})
+
+	other.until("another tab is signed in, too", func() bool { return len(other.all(nil, "heading", "Rules")) == 1 })
 
 	p.find("link", "Inbox").click()
 	issuer.Is("chief", "chiefs")

@@ -53,6 +53,10 @@ export async function followAccount() {
     await readAccount();
     if (!account.me && !account.signedOut) await pause(Math.min(retryIn(++failures), 4000)); // drafts wait for it
   }
+  // An issuer's sign-in was complete before the page loaded. With a secret of this origin its callback says so (httpapi/oidc).
+  const issued = account.me ? ["signingIn", "signedIn"].filter(name => sessionStorage.getItem(name)) : [];
+  for (const name of issued) sessionStorage.removeItem(name);
+  if (issued.length > 0) tellTabs();
 }
 
 // signIn shows a token once. The browser keeps a cookie that no script can read. On a loopback address every port
