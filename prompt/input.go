@@ -28,6 +28,9 @@ func commandIn(list []canonical.Member) (command string, rest []canonical.Member
 	without := func(name string) []canonical.Member {
 		return slices.DeleteFunc(slices.Clone(list), func(one canonical.Member) bool { return one.Is(name) })
 	}
+	if editsFile(list) {
+		return "", list, false
+	}
 	for _, name := range []string{"command", "cmd"} {
 		if command, found = textOf(list, name); found && !blank(command) {
 			rest = without(name)
@@ -43,6 +46,16 @@ func commandIn(list []canonical.Member) (command string, rest []canonical.Member
 		}
 	}
 	return "", list, false // a blank command is shown as JSON
+}
+
+// editsFile reports whether an input has the command of a text editor, which no shell runs.
+func editsFile(list []member) bool {
+	m := members{}
+	for _, one := range list {
+		m[one.name] = one.value
+	}
+	command, found := m.first("command", "cmd")
+	return found && m.edits(command)
 }
 
 // blank reports whether there is nothing to see in a text. Such a text is shown as JSON, which has it in quotation marks.

@@ -68,6 +68,7 @@ func TestTextsOfSeveralLinesAreReadAsLines(t *testing.T) {
 		`{"command":"make","argv":["/bin/bash","-lc","make"]}`:                                 {"action: Run a command", "command: make"},
 		`{"command":"make","argv":["/tmp/bash","-lc","make"]}`:                                 {"action: Run a command", "command: make", "other input:", `{"argv":["/tmp/bash","-lc","make"]}`},
 		`{"file_path":"a.sh","content":"#!/bin/sh\nls\n","reason":"a\nb","tool: x\ny":"a\nb"}`: {"action: Write a file", "input.content:", "│ #!/bin/sh", "│ ls", "│ ", "input.reason:", "│ a", "│ b", "other input:", `{"file_path":"a.sh","tool: x\ny":"a\nb"}`},
+		`{"command":"create","path":"a.sh","file_text":"ls\nmake"}`:                            {"action: Write a file", "input.file_text:", "│ ls", "│ make", "other input:", `{"command":"create","path":"a.sh"}`},
 		`{"description":"See"}`:                                                                {"description: See"},
 		`{"command":"ls","command":"rm\n-rf"}`:                                                 {"action: Run a command", `{"command":"ls","command":"rm\n-rf"}`},
 		`{"command":"a\n\ud800"}`:                                                              {"action: Run a command", `{"command":"a\n\ud800"}`},

@@ -35,11 +35,12 @@ func TestCommandOfSaysWhatItLeavesOut(t *testing.T) {
 		`{"command":"ls -l","argv":["ls","-l"],"cwd":"/w"}`:          "ls -l (in /w)",
 		`{"command":"ls -l","argv":["rm","-rf","/"]}`:                "ls -l (and 1 more: argv)",
 		`{"command":"ls","then":"rm -rf /","e":1,"d":2,"c":3,"f":1}`: "ls (and 5 more: c, d, e, …)",
-		`{"script":"x"}`:                 `{"script":"x"}`,
-		`{"command":["ls","a b"],"x":1}`: "ls 'a b' (and 1 more: x)",
-		`{"cmd":"ls"}`:                   "ls",
-		`{"command":" \n"}`:              `{"command":" \n"}`,
-		`"ls"`:                           `"ls"`,
+		`{"script":"x"}`:                   `{"script":"x"}`,
+		`{"command":["ls","a b"],"x":1}`:   "ls 'a b' (and 1 more: x)",
+		`{"cmd":"ls"}`:                     "ls",
+		`{"command":" \n"}`:                `{"command":" \n"}`,
+		`{"command":"view","path":"/etc"}`: `{"command":"view","path":"/etc"}`,
+		`"ls"`:                             `"ls"`,
 	} {
 		require.Equal(t, want, prompt.CommandOf(api.JSON(input)), input)
 	}
