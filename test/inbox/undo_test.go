@@ -87,6 +87,8 @@ func (f *flows) undo(t *testing.T) {
 	p.frame()
 	require.Nil(t, f.decision(t, ruled))
 	sheet.find("button", "Back").click()
+	_, err := f.client.CancelRun(t.Context(), ruled.RunID, "")
+	require.NoError(t, err)
 
 	// A second decision sends the first.
 	first, second := f.ask(t, one(approval("waits-one", `{"n":1}`))), f.ask(t, one(approval("waits-two", `{"n":1}`)))
@@ -98,7 +100,7 @@ func (f *flows) undo(t *testing.T) {
 
 	// Who decides elsewhere meanwhile wins.
 	terminal := f.service.Connect(client.WithActor("eve"), client.WithVia("cli"))
-	_, err := terminal.ResolveRunApprovals(t.Context(), second.RunID, rig.Decide(rig.Deny(second.PendingApprovals[0].ID)))
+	_, err = terminal.ResolveRunApprovals(t.Context(), second.RunID, rig.Decide(rig.Deny(second.PendingApprovals[0].ID)))
 	require.NoError(t, err)
 	p.prompt("waits-two").status("Denied by eve in the terminal")
 	pass(10_000)
