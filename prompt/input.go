@@ -49,10 +49,10 @@ func commandIn(list []canonical.Member) (command string, rest []canonical.Member
 }
 
 // editsFile reports whether an input has the command of a text editor, which no shell runs.
-func editsFile(list []member) bool {
+func editsFile(list []canonical.Member) bool {
 	m := members{}
 	for _, one := range list {
-		m[one.name] = one.value
+		m[one.Text()] = one.Value
 	}
 	command, found := m.first("command", "cmd")
 	return found && m.edits(command)

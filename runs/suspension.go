@@ -309,22 +309,3 @@ func checkOpenBytes(run *model.Run, open []*model.Request, added any) error {
 	return refusal.New(api.CodeSuspensionTooLarge,
 		"the open requests of run %s would have %d bytes; at most %d are allowed", run.RunID, bytes, api.MaxOpenRequestBytes)
 }
-
-// checkResume returns an error when the run's open requests, the added ones, and the decisions above after are
-// too many or too large together. A worker that stays attached and stores no checkpoint would otherwise add to
-// them without end, and each of its calls and views has all of them.
-func (w *workingCopy) checkResume(run *model.Run, after int64, added int) error {
-	count, bytes := added, 0
-	for _, request := range w.requestsOf(run.RunID) {
-		if request.Open() || request.SettledNumber > after {
-			count++
-			bytes += len(request.Body) + len(request.Sealed) + len(request.Resolution)
-		}
-	}
-	if count <= api.MaxResumeRequests && bytes <= api.MaxResumeBytes {
-		return nil
-	}
-	return refusal.New(api.CodeSuspensionTooLarge,
-		"run %s would have %d requests that are open or that no checkpoint includes, and those so far have %d bytes; at most %d and %d are allowed: store a checkpoint with settled_after",
-		run.RunID, count, bytes, api.MaxResumeRequests, api.MaxResumeBytes)
-}

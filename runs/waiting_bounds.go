@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -65,6 +66,25 @@ func (w *workingCopy) checkMailbox(bytes int) error {
 	}
 	return refusal.New(api.CodeMailboxFull, "the mailbox of session %s has %d messages, of %d bytes; at most %d and %d are allowed",
 		w.state.SessionID, held.Rows, held.Bytes, api.MaxMessages, api.MaxMessageBytes)
+}
+
+// checkResume returns an error when the run's open requests, the added ones, and the decisions above after are
+// too many or too large together. A worker that stays attached and stores no checkpoint would otherwise add to
+// them without end, and each of its calls and views has all of them.
+func (w *workingCopy) checkResume(run *model.Run, after int64, added int) error {
+	count, bytes := added, 0
+	for _, request := range w.requestsOf(run.RunID) {
+		if request.Open() || request.SettledNumber > after {
+			count++
+			bytes += len(request.Body) + len(request.Sealed) + len(request.Resolution)
+		}
+	}
+	if count <= api.MaxResumeRequests && bytes <= api.MaxResumeBytes {
+		return nil
+	}
+	return refusal.New(api.CodeSuspensionTooLarge,
+		"run %s would have %d requests that are open or that no checkpoint includes, and those so far have %d bytes; at most %d and %d are allowed: store a checkpoint with settled_after",
+		run.RunID, count, bytes, api.MaxResumeRequests, api.MaxResumeBytes)
 }
 
 // Passes reports whether a command that was refused with a code may be accepted later without changes.
