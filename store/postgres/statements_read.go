@@ -47,10 +47,13 @@ FROM (
 	FROM (
 		SELECT n.*
 		FROM runs AS r
-		JOIN requests AS n ON n.session_id = r.session_id AND n.run_id = r.run_id
-			AND coalesce(n.settled_number, 9223372036854775807) > $2::bigint AND n.settled_number IS NOT NULL
+		CROSS JOIN LATERAL (
+			SELECT * FROM requests AS one
+			WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+				AND coalesce(one.settled_number, 9223372036854775807) > $2::bigint AND one.settled_number IS NOT NULL
+			ORDER BY coalesce(one.settled_number, 9223372036854775807) LIMIT $3::bigint
+		) AS n
 		WHERE r.run_id = $1
-		ORDER BY n.settled_number LIMIT $3::bigint
 	) AS q
 	WINDOW w AS (ORDER BY q.settled_number)
 ) AS q
