@@ -225,6 +225,11 @@ func (d *Door) committed(made *decisions) {
 			made.all[i].call.answer(made.all[i].reply, made.all[i].err)
 		}
 	}
+	if d.options.Observer != nil {
+		for _, claimed := range made.handed {
+			d.options.Observer.Answered(claimed.claim, claimed.reply, nil, 0)
+		}
+	}
 	made.endHandover(nil)
 	failpoint.Hit("door.answered")
 	for _, session := range made.changed {

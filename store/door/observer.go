@@ -13,7 +13,8 @@ import (
 // methods at once. Began, Ended and Committed run on the lanes. They must not block, call the
 // Door or change their arguments.
 type Observer interface {
-	// Answered is called for each command given to Do, on the caller's goroutine.
+	// Answered is called for each command given to Do, on the caller's goroutine, and on the lane for each claim by which
+	// a run was handed over; that one took no time of its own.
 	Answered(command runs.Command, reply runs.Reply, err error, took time.Duration)
 	// Began is called with the time a command waited in its lane before its batch. For a command
 	// that waits for a locked session, it is called at each try.

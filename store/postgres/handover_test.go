@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,13 +121,29 @@ func allow(runID string) *runs.ResolveApprovals {
 	return &runs.ResolveApprovals{RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}}}
 }
 
+// claimsSeen counts the claims that an observer is told of.
+type claimsSeen struct{ count atomic.Int64 }
+
+func (s *claimsSeen) Answered(command runs.Command, _ runs.Reply, _ error, _ time.Duration) {
+	if _, claim := command.(*runs.ClaimRun); claim {
+		s.count.Add(1)
+	}
+}
+
+func (*claimsSeen) Began(time.Duration)     {}
+func (*claimsSeen) Ended(door.Transaction)  {}
+func (*claimsSeen) Committed([]runs.Change) {}
+func (*claimsSeen) Lost(int)                {}
+
 // The decision and the claim of the worker that waits are one transaction, whether the rows are
-// remembered or read.
+// remembered or read. Observers see the claim too.
 func TestADecisionHandsItsRunOver(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]door.Options{"remembered": {}, "read": {RememberedBytes: -1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			seen := &claimsSeen{}
+			options.Observer = seen
 			s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: options})
 			runID := suspended(t, s)
 			d := dispatch(t, s)
@@ -145,6 +162,7 @@ func TestADecisionHandsItsRunOver(t *testing.T) {
 			require.Eventually(t, func() bool { return len(told.all()) >= 2 }, time.Minute, time.Millisecond)
 			require.Len(t, told.all(), 2, "one commit for the decision and the claim, one for the end")
 			require.Empty(t, told.all()[0].Claimable, "nobody else is called for it")
+			require.EqualValues(t, 1, seen.count.Load(), "its lease may have lapsed before, which is counted")
 		})
 	}
 }
