@@ -125,7 +125,8 @@ type Checkpointer struct {
 	moved map[string]bool // nil when there are more than maxMoved
 	lines int
 
-	scannedMs int64 // 0 before the first scan
+	scannedMs int64     // 0 before the first scan
+	scannedAt time.Time // by the clock of this process
 	// setBack reports whether the clock was set back and no complete checkpoint was signed since.
 	setBack bool
 	// signedEntry is the newest signed entry of the audit log, 0 before the first.
@@ -209,6 +210,7 @@ func (c *Checkpointer) Look(ctx context.Context) error {
 // scan signs every session that changed since the last complete round, unless another replica did
 // so recently.
 func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
+	started := time.Now()
 	_, completeMs, err := c.kept.LastCheckpoint(ctx)
 	if err != nil {
 		return err
@@ -223,8 +225,9 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 	}
 	sinceMs := min(completeMs, nowMs) - overlap.Milliseconds()
 	if c.setBack {
-		// What the process has seen itself is complete. A new process signs everything.
-		sinceMs = min(sinceMs, c.scannedMs-overlap.Milliseconds())
+		// What the process has seen itself is complete. A new process signs everything. The last scan is at least as
+		// long ago as this process has waited, whatever the clock says.
+		sinceMs = min(sinceMs, c.scannedMs-overlap.Milliseconds(), nowMs-time.Since(c.scannedAt).Milliseconds()-overlap.Milliseconds())
 	}
 	c.forget()
 	log, err := c.logHead(ctx)
@@ -250,7 +253,7 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 		page, log = next, nil
 	}
 	if err == nil {
-		c.scannedMs, c.setBack = nowMs, c.setBack && !signs
+		c.scannedMs, c.scannedAt, c.setBack = nowMs, started, c.setBack && !signs
 	}
 	return err
 }

@@ -92,7 +92,7 @@ var runInvariants = table[*run]{
 		return when(true, "the run is %s while run %s is %s", r.Status, e.active[0].RunID, e.active[0].Status)
 	})},
 	{invariant(EndedSessionNotIdle, "The session has ended and a run of it has not, though no effect is there to end it.", func(e *examiner, r *run) string {
-		drains := e.draining && r.ClaimableAtMs == 0 && (r.Status == api.StatusQueued || !model.TakesSlot(r.Kind))
+		drains := e.draining && (!model.TakesSlot(r.Kind) || r.ClaimableAtMs == 0 && r.Status == api.StatusQueued)
 		return when(e.ended && !drains && model.KnownStatus(r.Status) && !r.over(), "the session has ended, but the run is %s", r.Status)
 	})},
 	{fatal(StatusUnknown, "The status is unknown. The run is not checked further.", func(_ *examiner, r *run) string {

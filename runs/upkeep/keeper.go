@@ -72,8 +72,8 @@ type Rewrapper interface {
 	// SealedRequests returns at most limit requests after a position, in the order of (session_id,
 	// run_id, request_id), with the sealed values of those that have a callback.
 	SealedRequests(ctx context.Context, after SealedRequest, limit int) ([]SealedRequest, error)
-	// OwedCallbacks returns at most limit requests with a callback that is still to be posted, in any order: settled
-	// ones with a pending callback, and open ones, of which it looks at 10,000.
+	// OwedCallbacks returns requests with a callback that is still to be posted, in any order: at most limit settled
+	// ones with a pending callback, and at most limit open ones, of which it looks at 10,000.
 	OwedCallbacks(ctx context.Context, limit int) ([]SealedRequest, error)
 	// RewrapRequest replaces a request's sealed values with re-encrypted ones. It does nothing and
 	// returns false if the values have changed since they were read. Errors: one that wraps

@@ -136,7 +136,7 @@ func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]upkeep.SealedR
 	if err != nil {
 		return nil, err
 	}
-	open, err := List(ctx, r.lists, sealedTargets, sqlOpenCallbacks, max(limit-len(owed), 0))
+	open, err := List(ctx, r.lists, sealedTargets, sqlOpenCallbacks, max(limit, 0))
 	return append(owed, open...), err
 }
 
