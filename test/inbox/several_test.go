@@ -96,8 +96,8 @@ func (f *flows) several(t *testing.T) {
 	p.find("button", "Deny selected (2)")
 	search := p.find("searchbox", "Filter")
 	search.write("sweep 1")
-	p.find("button", "Deny selected (1)")
 	p.until("it says so", func() bool { return strings.Contains(p.shown(), "1 request that the filter hides is deselected") })
+	p.find("button", "Deny selected (1)")
 	search.write("sweep 2")
 	p.until("none is selected", func() bool { return len(p.all(nil, "group", "Selected")) == 0 })
 

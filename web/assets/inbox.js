@@ -132,6 +132,7 @@ function upsert(one, arrives, listed) {
     if (before.resolution) return;
     if (listed !== undefined) {
       takeLooking(before, one.looking, listed);
+      before.requester = one.requester;
       if (one.snoozedUntilMs) putOff(before, one.snoozedUntilMs); else wake(before);
     }
     // A whole input that was read already is not replaced by its beginning.

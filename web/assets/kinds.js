@@ -204,7 +204,10 @@ export function contentWords({ path, content }) {
 function beginning(request) {
   const text = request.input.node.value ?? "";
   const found = /"(?:command|cmd)"\s*:\s*("(?:[^"\\]|\\.)*)/.exec(text.slice(0, 4096));
-  if (found) try { return { kind: "command", command: read(found[1].replace(/\\u?[0-9a-f]{0,3}$/i, "") + '"').value + "…", cut: true }; } catch { /* its text then */ }
+  if (found) try {
+    const command = read(found[1].replace(/\\u?[0-9a-f]{0,3}$/i, "") + '"').value;
+    if (!Object.hasOwn(editing, command)) return { kind: "command", command: command + "…", cut: true };
+  } catch { /* its text then */ }
   return { kind: "json", cut: true, text: text.slice(0, 200) };
 }
 

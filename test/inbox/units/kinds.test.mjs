@@ -54,6 +54,12 @@ test("titles and rows", () => {
   }
 });
 
+test("the beginning of a large input", () => {
+  const begins = input => describe({ tool_name: "x", input_truncated: true, input: new Json(JSON.stringify(JSON.stringify(input).slice(0, 60))) });
+  assert.equal(begins({ command: "make all", more: "x".repeat(100) }).command, "make all…");
+  assert.equal(begins({ command: "create", path: "a/b", file_text: "x".repeat(100) }).kind, "json", "no shell runs the command of a text editor");
+});
+
 test("an argument list is left out only where it runs the command that is shown", () => {
   assert.deepEqual(rest(about("x", { command: "npm test", argv: ["npm", "test"] })), []);
   assert.deepEqual(rest(about("x", { command: "a | b", argv: ["/bin/sh", "-c", "a | b"] })), []);
