@@ -89,7 +89,9 @@ type RuleView struct {
 	RevokedAtMs     int64       `json:"revoked_at_ms,omitzero"`
 	RevokedBy       string      `json:"revoked_by,omitempty"`
 	Hits            int64       `json:"hits"` // requests that the rule settled
-	Text            string      `json:"text"` // what the rule does, in plain words
+	// Uses counts towards MaxUses: also requests that the rule settled together with others, and ones deleted since.
+	Uses int64  `json:"uses,omitzero"`
+	Text string `json:"text"` // what the rule does, in plain words
 }
 
 // AddRuleBody describes a new rule.

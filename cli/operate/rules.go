@@ -69,7 +69,7 @@ func whyEnded(rule *api.RuleView, now time.Time) string {
 		return "revoked"
 	case rule.ExpiresAtMs != 0 && rule.ExpiresAtMs <= now.UnixMilli():
 		return "expired"
-	case rule.MaxUses != 0 && rule.Hits >= rule.MaxUses:
+	case rule.MaxUses != 0 && rule.Uses >= rule.MaxUses:
 		return "used up"
 	}
 	return ""

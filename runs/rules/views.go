@@ -10,7 +10,7 @@ func (r *Record) View() api.RuleView {
 		ToolName: rule.ToolName, Match: rule.Match, Reason: rule.Reason,
 		CreatedBy: rule.CreatedBy, ViaPrincipal: rule.ViaPrincipal, CreatedAtMs: rule.CreatedAtMs, ExpiresAtMs: rule.ExpiresAtMs,
 		MaxUses: rule.MaxUses, Escalation: rule.Escalation, SourceRunID: rule.SourceRunID, SourceRequestID: rule.SourceRequestID,
-		RevokedAtMs: rule.RevokedAtMs, RevokedBy: rule.RevokedBy, Hits: r.Hits, Text: rule.Text,
+		RevokedAtMs: rule.RevokedAtMs, RevokedBy: rule.RevokedBy, Hits: r.Hits, Uses: rule.Uses, Text: rule.Text,
 	}
 	if rule.SessionID != AllSessions {
 		view.SessionID = rule.SessionID

@@ -187,6 +187,7 @@ var ruleTests = map[string]func(*harness){
 		record, err := h.store.Rule(h.ctx, "l")
 		require.NoError(h, err)
 		require.Equal(h, []int64{3, 3}, []int64{record.Rule.Uses, record.Hits})
+		require.EqualValues(h, 3, record.View().Uses)
 	},
 	"rules/are listed with what they settled": func(h *harness) {
 		var all, ofSession []string

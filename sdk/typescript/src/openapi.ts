@@ -1285,6 +1285,8 @@ export interface components {
             /** @description What the rule does in plain words. */
             text: string;
             tool_name?: string;
+            /** @description How often it was used, up to `max_uses`: also for requests that it settled together with other rules, and ones that were deleted since. Absent before the first use, and without `max_uses`. */
+            uses?: number;
             /** @description Whose credential it was, when that acted for `created_by`. */
             via_principal?: string;
         };

@@ -1307,6 +1307,9 @@ class Rule(TypedDict):
     # What the rule does in plain words.
     text: str
     tool_name: NotRequired[str]
+    # How often it was used, up to `max_uses`: also for requests that it settled together with other rules, and ones that were
+    # deleted since. Absent before the first use, and without `max_uses`.
+    uses: NotRequired[int]
     # Whose credential it was, when that acted for `created_by`.
     via_principal: NotRequired[str]
 
