@@ -102,9 +102,13 @@ func TestWhetherAnAgentHasItsDecisionIsAskedUntilTheServiceSays(t *testing.T) {
 	for status, unread := range map[api.Status]bool{api.StatusCompleted: false, api.StatusRunning: true, api.StatusCancelled: true} {
 		var calls atomic.Int64
 		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if calls.Add(1) == 1 {
+			switch calls.Add(1) {
+			case 1:
 				w.WriteHeader(http.StatusServiceUnavailable)
 				_, _ = io.WriteString(w, `{"code":"unavailable"}`)
+				return
+			case 2:
+				w.WriteHeader(http.StatusNotFound) // a proxy without a backend
 				return
 			}
 			_, _ = io.WriteString(w, `{"run_id":"r","session_id":"s","status":"`+string(status)+`"}`)
@@ -112,7 +116,7 @@ func TestWhetherAnAgentHasItsDecisionIsAskedUntilTheServiceSays(t *testing.T) {
 		opened, err := client.New(service.URL, client.WithoutMultiplexing(), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
 		require.NoError(t, err)
 		require.Equal(t, unread, (&resumer{service: opened}).unread(t.Context(), "r"), status)
-		require.Equal(t, int64(2), calls.Load())
+		require.Equal(t, int64(3), calls.Load())
 		ended, end := context.WithCancel(t.Context())
 		end()
 		require.False(t, (&resumer{service: opened}).unread(ended, "r"), "the agent has ended by itself")
@@ -138,6 +142,7 @@ func TestAServiceThatIsAwaySaysNothingAboutTheDecision(t *testing.T) {
 	}{
 		{replies: []int{away, away, http.StatusOK}, status: api.StatusCompleted, stopping: t.Context(), read: true},
 		{replies: []int{away, http.StatusOK}, status: api.StatusRunning, stopping: t.Context()},
+		{replies: []int{http.StatusNotFound, http.StatusInternalServerError, http.StatusOK}, status: api.StatusRunning, stopping: t.Context()}, // a proxy without a backend
 		{replies: []int{http.StatusUnauthorized}, stopping: t.Context(), err: client.ErrUnauthorized},
 		{replies: []int{away}, stopping: stopped, err: client.ErrUnavailable},
 		{replies: []int{http.StatusOK}, status: api.StatusCompleted, stopping: stopped, read: true},

@@ -200,7 +200,7 @@ func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, a
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err == nil:
-		case console.Transient(err), errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
+		case console.Away(err), errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
 			g.sayLost(err)
 			if view, err = g.await(ctx, client.UntilTerminal, 0); err != nil {
 				return nil, err
@@ -235,7 +235,8 @@ func (g *gate) await(ctx context.Context, until client.Until, hold time.Duration
 }
 
 // retryTransient makes a call until it succeeds or fails permanently, and says once that
-// the service is away. If ctx ends first, it returns the cause.
+// the service is away. The service has replied before, see [console.Away]. If ctx ends
+// first, it returns the cause.
 func (g *gate) retryTransient(ctx context.Context, call func() error) error {
 	var pause console.Backoff
 	for {
@@ -245,7 +246,7 @@ func (g *gate) retryTransient(ctx context.Context, call func() error) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !console.Transient(err):
+		case !console.Away(err):
 			return err
 		}
 		g.sayLost(err)
@@ -276,7 +277,7 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	defer cancel()
 	_, err := g.CancelRun(ctx, g.params.RunID, "withdrawn by "+g.ActorName())
 	switch {
-	case errors.Is(err, client.ErrNotFound):
+	case errors.Is(err, client.ErrNotFound) && !console.Away(err):
 		return console.ExitWith(code) // nothing has been asked yet
 	case err != nil:
 		return console.Failed(code, "stopped waiting, but the request could not be withdrawn: %w", err)

@@ -81,7 +81,7 @@ func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
 }
 
 func (g *gate) sayLost(err error) {
-	if !g.outage && console.Transient(err) {
+	if !g.outage && console.Away(err) {
 		g.outage = true
 		g.terminal.Say("lost the connection to %s; retrying", g.Server)
 	}
