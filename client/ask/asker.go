@@ -125,6 +125,8 @@ type Raised struct {
 	Joined bool
 	// fence is set while this process holds the run.
 	fence string
+	// unseen: no reply has shown that the URL is right, so a proxy's 404 may mean that it is wrong.
+	unseen bool
 }
 
 // Raise raises a call and returns its run, or finds the run of an earlier call with the

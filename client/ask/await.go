@@ -32,15 +32,17 @@ const (
 // open. Errors: [ErrForeign], the context's, and the errors of
 // [client.Client.AwaitRun], including [client.ErrUnavailable] after Patience.
 func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*Answer, error) {
-	return a.await(ctx, &Raised{RunID: runID}, wait)
+	return a.await(ctx, &Raised{RunID: runID, unseen: true}, wait)
 }
 
 func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (*Answer, error) {
 	reading := &reading{Asker: a, raised: raised, reader: rand.Text()}
 	until := time.Now().Add(wait)
 	patience := time.Now().Add(a.patience())
-	// Before the first reply, a proxy's 404 may mean that the URL is wrong.
-	outlasts := transient
+	outlasts := unanswered
+	if raised.unseen {
+		outlasts = transient
+	}
 	// The first read is not held, so that the lease of a kept call is renewed before the wait.
 	atOnce := raised.fence == ""
 	for {
