@@ -1,6 +1,7 @@
 package ask_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -147,4 +148,59 @@ func TestACallThatCannotWaitEndsWithItsProcess(t *testing.T) {
 	run, err := service.Connect().GetRun(t.Context(), answer.RunID)
 	require.NoError(t, err)
 	require.Equal(t, api.StatusCancelled, run.Status)
+}
+
+// misrouted is a transport that gets one 404 of a proxy without a backend, in place of the reply to the
+// next call of a method.
+type misrouted struct{ method string }
+
+func (m *misrouted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != m.method {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	m.method = ""
+	return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+// A proxy without a backend does not say that the run of an earlier call is for another process to read.
+func TestAProxyWithoutABackendRaisesNoSecondRequest(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	network := &misrouted{}
+	c, err := client.New(service.URL, client.WithHTTPClient(&http.Client{Transport: network}), client.WithoutMultiplexing())
+	require.NoError(t, err)
+	asker := &ask.Asker{Client: c, AgentID: "coder"}
+	call := ask.Call{SessionID: "s", Key: "k", Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"make"}`)}}
+	first, err := asker.Raise(t.Context(), call)
+	require.NoError(t, err)
+	network.method = http.MethodGet
+	_, err = asker.Raise(t.Context(), call)
+	require.ErrorIs(t, err, client.ErrNotFound)
+	require.Empty(t, network.method)
+	again, err := asker.Raise(t.Context(), call)
+	require.NoError(t, err)
+	require.Equal(t, first.RunID, again.RunID)
+	require.True(t, again.Joined)
+	open, err := service.Connect().ListApprovals(t.Context(), client.PendingListParams{})
+	require.NoError(t, err)
+	require.Len(t, open.Items, 1)
+}
+
+// A request that a proxy without a backend did not withdraw may be open.
+func TestAProxyWithoutABackendWithdrawsNothing(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	network := &misrouted{}
+	c, err := client.New(service.URL, client.WithHTTPClient(&http.Client{Transport: network}), client.WithoutMultiplexing())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	asker := &ask.Asker{Client: c, AgentID: "coder", OnRaised: func(string) {
+		network.method = http.MethodPost
+		stop()
+	}}
+	_, err = asker.Hold(ctx, ask.Call{Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"make"}`)}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, client.ErrNotFound)
+	require.Empty(t, network.method)
 }

@@ -120,7 +120,7 @@ func (a *Asker) withdrawEnded(ctx context.Context, runID string) error {
 	withdrawing, stop := context.WithTimeout(context.WithoutCancel(ctx), withdrawal)
 	defer stop()
 	err := a.Withdraw(withdrawing, runID, "the agent does not wait for it any more")
-	if errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrRunState) {
+	if errors.Is(err, client.ErrNotFound) && !unanswered(err) || errors.Is(err, client.ErrRunState) {
 		return nil // it does not exist, or has ended
 	}
 	return err
