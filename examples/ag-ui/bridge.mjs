@@ -67,7 +67,16 @@ function deadline({ expiresAt }) {
 /** Returns an answer to each interrupt by its id. What nobody decided is cancelled. */
 function answers(open, settled) {
   const decisions = new Map([...(settled?.approvals ?? []), ...(settled?.questions ?? [])].map(({ request, resolution }) => [request.id, resolution]));
-  return buildResumeArray(open, Object.fromEntries(open.map((interrupt) => [interrupt.id, answer(interrupt, decisions.get(interrupt.id))])));
+  return buildResumeArray(open, Object.fromEntries(open.map((interrupt) => [interrupt.id, carried(interrupt, answer(interrupt, decisions.get(interrupt.id)))])));
+}
+
+/** Returns an answer that AG-UI can carry, whose JSON has no bigint. */
+function carried({ id }, answer) {
+  JSON.stringify(answer, (_, member) => {
+    if (typeof member === "bigint") throw new RangeError(`interrupt ${JSON.stringify(id)}: the decision has the integer ${member}, which AG-UI cannot carry without rounding`);
+    return member;
+  });
+  return answer;
 }
 
 function answer(interrupt, decision) {

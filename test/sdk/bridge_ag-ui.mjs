@@ -43,3 +43,15 @@ const resumed = answeredBy(({ initialMessages, initialState }) => ({
   pendingInterrupts: [], runAgent: async () => ({ result: JSON.stringify({ messages: initialMessages, state: initialState }) }),
 }));
 same(await resumed({ runId: "run-1", checkpoint }), JSON.stringify(thread));
+
+// AG-UI carries no integer of 2^53 or more. A rounded edit or answer would not be the decision of a person.
+const resume = decodeJSON(`{
+  "approvals": [{"request": {"id": "pay"}, "resolution": {"outcome": "allowed", "updated_input": {"accounts": [${2n ** 53n + 1n}]}}}],
+  "questions": [{"request": {"id": "which"}, "resolution": {"outcome": "answered", "value": -${2n ** 53n}}}]
+}`);
+for (const [id, digits] of [["pay", "9007199254740993"], ["which", "-9007199254740992"]]) {
+  const interrupts = [{ id, reason: "input_required", ...(id === "pay" ? { toolCallId: "call-1" } : {}) }];
+  const agent = { pendingInterrupts: interrupts, runAgent: async () => { throw new Error("the agent has gone on"); } };
+  const failure = await answeredBy(() => agent)({ runId: "run-1", checkpoint: { ...thread, interrupts }, resume }).catch((error) => error.message);
+  same(failure, `interrupt "${id}": the decision has the integer ${digits}, which AG-UI cannot carry without rounding`);
+}
