@@ -79,6 +79,22 @@ func TestOpenRequestsOfOneSessionHaveTheirOwnRoute(t *testing.T) {
 	require.Equal(t, []string{"/v1/sessions/s/approvals?page=true", "/v1/approvals?page=true&session_id=s", "/v1/questions?cursor=3&limit=7&page=true"}, paths)
 }
 
+// The service gets a negative limit as it is, and refuses it.
+func TestANegativeLimitIsSent(t *testing.T) {
+	t.Parallel()
+	var paths []string
+	c := connect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, r.URL.RequestURI())
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = io.WriteString(w, `{"code":"invalid_request"}`)
+	}))
+	_, err := c.ListTokens(t.Context(), client.TokenListParams{Limit: -1})
+	require.ErrorIs(t, err, client.ErrInvalid)
+	_, err = c.ListAudit(t.Context(), client.AuditListParams{Limit: -1})
+	require.ErrorIs(t, err, client.ErrInvalid)
+	require.Equal(t, []string{"/v1/tokens?limit=-1", "/v1/audit?limit=-1"}, paths)
+}
+
 func TestEventsAreWalkedToTheNewest(t *testing.T) {
 	t.Parallel()
 	c := connect(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
