@@ -173,6 +173,7 @@ func (g *gate) awaitTurn(ctx context.Context) error {
 // drive takes the run from its current state until it has ended or act is done with it.
 // claim is nil if this process does not hold the run.
 func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, act actFunc) (*api.RunView, error) {
+	var pause console.Backoff // reads may succeed while claims do not
 	for {
 		var err error
 		switch {
@@ -200,8 +201,12 @@ func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, a
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err == nil:
+			pause = console.Backoff{}
 		case console.Away(err), errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
 			g.sayLost(err)
+			if err := pause.Sleep(ctx); err != nil {
+				return nil, err
+			}
 			if view, err = g.await(ctx, client.UntilTerminal, 0); err != nil {
 				return nil, err
 			}

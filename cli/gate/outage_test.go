@@ -87,6 +87,24 @@ func TestAWaitOutlastsAProxyWithoutABackend(t *testing.T) {
 	})
 }
 
+// Reads that succeed do not make the claims between them faster.
+func TestClaimsThatFailArePaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &proxied{T: t}
+		for range 20 {
+			p.replies = append(p.replies, "claim 500", `r {"run_id":"r","status":"running"}`)
+		}
+		p.replies = append(p.replies, "claim 500", `r {"run_id":"r","status":"cancelled"}`)
+		g, _ := p.gate()
+		begun := time.Now()
+		_, err := g.drive(t.Context(), &api.RunView{RunID: "r", Status: api.StatusRunning}, nil,
+			func(context.Context, *api.Claim) (bool, error) { return false, nil })
+		require.NoError(t, err)
+		require.Greater(t, time.Since(begun), 10*time.Second)
+	})
+}
+
 // A proxy without a backend does not say that another process has the run of a command.
 func TestACommandKeepsItsRunBehindAProxyWithoutABackend(t *testing.T) {
 	t.Parallel()
