@@ -58,6 +58,9 @@ func resolve(argv []string, cwd string) (resolved, error) {
 		found.Interpreter = &file
 	}
 	for _, script := range scriptsOf(argv, cwd, found.Program.Path) {
+		if info, err := os.Stat(script); err == nil && !info.Mode().IsRegular() {
+			continue // has no digest, and opening a FIFO blocks
+		}
 		file, err := bound(script)
 		if err != nil {
 			return resolved{}, err

@@ -58,7 +58,8 @@ func interpreterName(program string) string {
 // scriptsOf returns the files among which the script of an interpreter is, also behind a program that only
 // starts it: its arguments that are files, up to the first that cannot be the value of an option. If exec
 // compared only the first one, a new file with the name of such a value would hide the script. A script
-// in the arguments themselves is shown as an argument.
+// in the arguments themselves is shown as an argument. A directory or a FIFO in the place of a file counts,
+// because an interpreter runs it, too.
 func scriptsOf(argv []string, cwd, program string) (files []string) {
 	name, arguments := interpreterName(argv[0]), argv[1:]
 	if name == "" {
@@ -90,7 +91,7 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 		if !filepath.IsAbs(argument) {
 			argument = filepath.Join(cwd, argument)
 		}
-		if info, err := os.Stat(argument); err != nil || !info.Mode().IsRegular() {
+		if _, err := os.Stat(argument); err != nil {
 			continue
 		}
 		if files = append(files, argument); last {
