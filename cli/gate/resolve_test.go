@@ -14,7 +14,7 @@ import (
 func TestScriptsOf(t *testing.T) {
 	t.Parallel()
 	cwd := t.TempDir()
-	for _, name := range []string{"run", "main.js", "trace.js", "pipefail", "php.ini", "deno.json", "task", "data", "-x"} {
+	for _, name := range []string{"run", "main.js", "trace.js", "pipefail", "php.ini", "deno.json", "task", "data", "-x", "-", "extglob"} {
 		require.NoError(t, os.WriteFile(filepath.Join(cwd, name), []byte("x"), 0o600))
 	}
 	for command, scripts := range map[string]string{
@@ -53,6 +53,32 @@ func TestScriptsOf(t *testing.T) {
 		"busybox sh run":                          "run",
 		"python3 -W run":                          "run",
 
+		"sh - run":                           "run",
+		"bash -x - run data":                 "run",
+		"sh - -x data":                       "-x",
+		"sh -- - data":                       "-",
+		"python3 -W -c run":                  "run",
+		"bash --rcfile -c run":               "run",
+		"bash --rcfile -x run data":          "-x run",
+		"bash --rcfile -- -x run data":       "-x run",
+		"bash --rcfile - -x run data":        "- -x run",
+		"bash -rcfile data run":              "data run",
+		"bash -norc run data":                "run",
+		"bash --noprofile --norc -c run":     "",
+		"bash --login -c run":                "",
+		"bash -oO pipefail extglob run data": "pipefail extglob run",
+		"bash +oO pipefail extglob run data": "pipefail extglob run",
+		"bash +x run data":                   "run",
+		"sh +c run data":                     "run data",
+		"zsh -onoclobber run data":           "run",
+		"zsh -o pipefail run data":           "pipefail run",
+		"ruby -I -e run":                     "run",
+		"ruby -Fe run data":                  "run",
+		"lua -e x=1 run data":                "run",
+		"lua -ex=1 run data":                 "run",
+		"php -B x=1 -F run":                  "run",
+		"busybox sh +o pipefail run":         "pipefail run",
+
 		"php -ddisplay_errors=1 run":       "run",
 		"ruby -W:no-deprecated run":        "run",
 		"ruby -Eutf-8 run":                 "run",
@@ -82,7 +108,7 @@ func TestScriptsOf(t *testing.T) {
 		"ruby -ne run":                     "",
 		"node -e run":                      "",
 		"php -r run":                       "",
-		"lua -e run":                       "",
+		"lua -e run":                       "run",
 		"sudo sh -c run":                   "",
 		"cat run":                          "",
 		"grep sh run":                      "",

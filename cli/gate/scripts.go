@@ -13,6 +13,8 @@ type interpreter struct {
 	code string
 	// rest has options whose value is the rest of the word, or the next word.
 	rest string
+	// each has options that take one of the next words each: as many as there are letters.
+	each string
 	// alone has options without a value.
 	alone string
 	// subcommands: the first word may be a subcommand.
@@ -21,22 +23,32 @@ type interpreter struct {
 	words bool
 	// plus: options may begin with a plus sign.
 	plus bool
+	// long has long options that may have a single hyphen.
+	long []string
+	// switches begin the names of long options without a value.
+	switches []string
 }
 
 var (
-	shell  = interpreter{code: "c", alone: "abefhiklmnprstuvxBCEHPT", plus: true}
-	ksh    = interpreter{code: "c", alone: "abefhikmnprstuvxC", plus: true}
+	bash = interpreter{
+		code: "c", each: "oO", alone: "abefhiklmnprstuvxBCDEHPT", plus: true,
+		long:     []string{"init-file", "login", "noediting", "noprofile", "norc", "posix", "rcfile", "restricted", "verbose"},
+		switches: []string{"login", "no", "posix", "restricted", "verbose"},
+	}
+	zsh    = interpreter{code: "c", rest: "o", alone: "abefhiklmnprstuvxBCDEHPT", plus: true}
+	ksh    = interpreter{code: "c", rest: "o", alone: "abefhikmnprstuvxC", plus: true}
 	python = interpreter{code: "c", rest: "WXm", alone: "bBdEhiIOPqRsSuvVx"}
 	node   = interpreter{code: "ep", alone: "chiv"}
 )
 
 // interpreters have the names of programs without a version suffix.
 var interpreters = map[string]interpreter{
-	"sh": shell, "bash": shell, "dash": shell, "zsh": shell, "ksh": ksh, "fish": {code: "c", alone: "ilnNPv"}, "busybox": {code: "c", subcommands: true},
-	"pwsh": {words: true}, "python": python, "pypy": python, "node": node, "nodejs": node,
+	"sh": bash, "bash": bash, "dash": bash, "zsh": zsh, "ksh": ksh, "fish": {code: "c", alone: "ilnNPv"},
+	"busybox": {code: "c", each: "o", subcommands: true, plus: true}, "pwsh": {words: true, switches: []string{"login", "mta", "no", "sta"}},
+	"python": python, "pypy": python, "node": node, "nodejs": node,
 	"bun": {code: "ep", subcommands: true}, "deno": {code: "ep", alone: "Aq", subcommands: true},
-	"ruby": {code: "e", rest: "IrCKWEi", alone: "aclnpsSvwy"}, "perl": {code: "eE", rest: "IMmCDFx0i:", alone: "acflnpsStTuUvwWX"},
-	"php": {code: "rBRE", rest: "dcz", alone: "aehilmnqsvwC"}, "lua": {code: "e", rest: "l", alone: "ivEW"},
+	"ruby": {code: "e", rest: "FIrCKWEi", alone: "aclnpsSvwy"}, "perl": {code: "eE", rest: "IMmCDFx0i:", alone: "acflnpsStTuUvwWX"},
+	"php": {code: "r", rest: "dczBRE", alone: "aehilmnqsvwC"}, "lua": {rest: "el", alone: "ivEW"},
 	"tclsh": {}, "rscript": {code: "e"}, "osascript": {code: "e", rest: "ls", alone: "i"},
 }
 
@@ -72,30 +84,31 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 		return nil
 	}
 	of := interpreters[name]
-	options, mayBeValue, mayBeSubcommand := true, false, of.subcommands
+	// values counts the next words that may be values of options. If a value may have been the hyphens that end
+	// the options, a later word with a hyphen is an option or the script.
+	options, mayBeOver, values, mayBeSubcommand := true, false, 0, of.subcommands
 	for _, argument := range arguments {
-		switch {
-		case !options:
-		case strings.HasPrefix(argument, "-") && argument != "-":
-			if of.isCode(argument) {
-				return files // such as sh -ec 'COMMAND'
+		option := options && (strings.HasPrefix(argument, "-") || of.plus && strings.HasPrefix(argument, "+"))
+		path := argument
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cwd, path)
+		}
+		if _, err := os.Stat(path); err == nil && (!option || values > 0 || mayBeOver) {
+			files = append(files, path)
+			if !option && values == 0 && (!mayBeSubcommand || strings.ContainsAny(argument, `./\`)) {
+				return files
 			}
-			options, mayBeValue = argument != "--", of.takesNext(argument)
-			continue
-		case of.plus && strings.HasPrefix(argument, "+"):
-			mayBeValue = true
-			continue
 		}
-		last := !mayBeValue && (!mayBeSubcommand || strings.ContainsAny(argument, `./\`))
-		mayBeValue, mayBeSubcommand = false, mayBeSubcommand && mayBeValue
-		if !filepath.IsAbs(argument) {
-			argument = filepath.Join(cwd, argument)
-		}
-		if _, err := os.Stat(argument); err != nil {
-			continue
-		}
-		if files = append(files, argument); last {
-			return files
+		switch {
+		case option && (argument == "-" || argument == "--"):
+			options = values > 0
+			mayBeOver, values = options, max(values-1, 0)
+		case option && values == 0 && of.isCode(argument):
+			return files // such as sh -ec 'COMMAND'
+		case option:
+			values = max(values-1, of.valuesOf(argument))
+		default:
+			mayBeSubcommand, values = mayBeSubcommand && values > 0, max(values-1, 0)
 		}
 	}
 	return files
@@ -107,7 +120,7 @@ func (i *interpreter) isCode(option string) bool {
 		word := strings.ToLower(strings.TrimLeft(option, "-"))
 		return word != "" && slices.ContainsFunc(codeWords, func(one string) bool { return strings.HasPrefix(one, word) })
 	}
-	if strings.HasPrefix(option, "--") {
+	if i.isLong(option) || strings.HasPrefix(option, "+") {
 		return false
 	}
 	for _, letter := range option[1:] {
@@ -121,19 +134,33 @@ func (i *interpreter) isCode(option string) bool {
 	return false
 }
 
-// takesNext reports whether the word after an option may be its value. It may after an unknown option.
-func (i *interpreter) takesNext(option string) bool {
-	if strings.HasPrefix(option, "--") {
-		return option != "--" && !strings.Contains(option, "=")
+// isLong reports whether an option is a word instead of letters.
+func (i *interpreter) isLong(option string) bool {
+	return strings.HasPrefix(option, "--") || i.words || slices.Contains(i.long, option[1:])
+}
+
+// valuesOf returns how many words after an option may be its values. An unknown option may have one.
+func (i *interpreter) valuesOf(option string) (words int) {
+	if i.isLong(option) {
+		name := strings.ToLower(strings.TrimLeft(option, "-"))
+		if strings.Contains(name, "=") || slices.ContainsFunc(i.switches, func(one string) bool { return strings.HasPrefix(name, one) }) {
+			return 0
+		}
+		return 1
 	}
-	letters := option[1:]
+	letters, unknown := option[1:], 0
 	for at, letter := range letters {
 		switch {
+		case strings.ContainsRune(i.each, letter):
+			words++
 		case strings.ContainsRune(i.rest, letter):
-			return at == len(letters)-1
+			if at == len(letters)-1 {
+				words++
+			}
+			return max(words, unknown)
 		case !strings.ContainsRune(i.alone, letter):
-			return true
+			unknown = 1
 		}
 	}
-	return false
+	return words + unknown
 }
