@@ -11,6 +11,8 @@ import (
 type interpreter struct {
 	// code has options whose value is the code itself.
 	code string
+	// file has options whose value is the script.
+	file string
 	// rest has options whose value is the rest of the word, or the next word.
 	rest string
 	// each has options that take one of the next words each: as many as there are letters.
@@ -38,7 +40,7 @@ var (
 	zsh    = interpreter{code: "c", rest: "o", alone: "abefhiklmnprstuvxBCDEHPT", plus: true}
 	ksh    = interpreter{code: "c", rest: "o", alone: "abefhikmnprstuvxC", plus: true}
 	python = interpreter{code: "c", rest: "WXm", alone: "bBdEhiIOPqRsSuvVx"}
-	node   = interpreter{code: "ep", alone: "chiv"}
+	node   = interpreter{code: "ep", alone: "chiv", switches: []string{"enable-", "no-"}}
 )
 
 // interpreters have the names of programs without a version suffix.
@@ -46,10 +48,11 @@ var interpreters = map[string]interpreter{
 	"sh": bash, "bash": bash, "dash": bash, "zsh": zsh, "ksh": ksh, "fish": {code: "c", alone: "ilnNPv"},
 	"busybox": {code: "c", each: "o", subcommands: true, plus: true}, "pwsh": {words: true, switches: []string{"login", "mta", "no", "sta"}},
 	"python": python, "pypy": python, "node": node, "nodejs": node,
-	"bun": {code: "ep", subcommands: true}, "deno": {code: "ep", alone: "Aq", subcommands: true},
+	"bun":  {code: "ep", subcommands: true},
+	"deno": {code: "ep", alone: "Aq", subcommands: true, switches: []string{"allow-", "deny-", "no-"}},
 	"ruby": {code: "e", rest: "FIrCKWEi", alone: "aclnpsSvwy"}, "perl": {code: "eE", rest: "IMmCDFx0i:", alone: "acflnpsStTuUvwWX"},
-	"php": {code: "r", rest: "dczBRE", alone: "aehilmnqsvwC"}, "lua": {rest: "el", alone: "ivEW"},
-	"tclsh": {}, "rscript": {code: "e"}, "osascript": {code: "e", rest: "ls", alone: "i"},
+	"php": {code: "r", file: "fF", rest: "dczBRE", alone: "aehilmnqsvwC"}, "lua": {rest: "el", alone: "ivEW"},
+	"tclsh": {}, "rscript": {code: "e", switches: []string{"no-", "vanilla"}}, "osascript": {code: "e", rest: "ls", alone: "i"},
 }
 
 // codeWords are the options of pwsh whose value is the code itself, which may be abbreviated.
@@ -89,6 +92,9 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 	options, mayBeOver, values, mayBeSubcommand := true, false, 0, of.subcommands
 	for _, argument := range arguments {
 		option := options && (strings.HasPrefix(argument, "-") || of.plus && strings.HasPrefix(argument, "+"))
+		if script := of.scriptIn(argument); script != "" && option && values == 0 {
+			argument, option = script, false
+		}
 		path := argument
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(cwd, path)
@@ -105,6 +111,8 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 			mayBeOver, values = options, max(values-1, 0)
 		case option && values == 0 && of.isCode(argument):
 			return files // such as sh -ec 'COMMAND'
+		case option && values == 0 && of.isFile(argument):
+			options, mayBeOver = false, false
 		case option:
 			values = max(values-1, of.valuesOf(argument))
 		default:
@@ -132,6 +140,25 @@ func (i *interpreter) isCode(option string) bool {
 		}
 	}
 	return false
+}
+
+// isFile reports whether an option is followed by the script.
+func (i *interpreter) isFile(option string) bool {
+	if i.words {
+		word := strings.ToLower(strings.TrimLeft(option, "-"))
+		return word != "" && strings.HasPrefix("file", word)
+	}
+	letters := strings.TrimLeft(option[1:], i.alone)
+	return len(letters) == 1 && strings.Contains(i.file, letters)
+}
+
+// scriptIn returns the script that is the rest of an option, as in -fFILE.
+func (i *interpreter) scriptIn(option string) string {
+	letters := strings.TrimLeft(strings.TrimPrefix(option, "-"), i.alone)
+	if len(letters) > 1 && strings.ContainsRune(i.file, rune(letters[0])) {
+		return letters[1:]
+	}
+	return ""
 }
 
 // isLong reports whether an option is a word instead of letters.
