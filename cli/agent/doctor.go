@@ -280,7 +280,7 @@ func writable(path string) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	if mayWrite(err) || createsIn(filepath.Dir(path)) {
+	if mayWrite(path, err) || createsIn(filepath.Dir(path)) {
 		return true
 	}
 	target, err := filepath.EvalSymlinks(path)
@@ -288,8 +288,10 @@ func writable(path string) bool {
 }
 
 // mayWrite reports whether this user may write a file that was opened for writing with this error.
-// The system refuses that for a running program, after it has checked the rights.
-func mayWrite(err error) bool { return err == nil || errors.Is(err, syscall.ETXTBSY) }
+// The system refuses that for a running program, and Linux does so before it looks at a read-only mount.
+func mayWrite(path string, err error) bool {
+	return err == nil || errors.Is(err, syscall.ETXTBSY) && accessible(path)
+}
 
 func createsIn(directory string) bool {
 	probe, err := os.CreateTemp(directory, ".holdpoint-*")
