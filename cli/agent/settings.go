@@ -27,25 +27,40 @@ func replaceFile(path string, text []byte) error {
 	return os.Rename(temporary, path)
 }
 
+const mostLinks = 40
+
 // behindLinks returns the file that a path leads to, which need not exist.
 func behindLinks(path string) (string, error) {
-	const mostLinks = 40
+	if file, err := filepath.EvalSymlinks(path); err == nil {
+		return file, nil
+	}
 	for range mostLinks {
-		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
-			return path, nil //nolint:nilerr // it need not exist
-		}
-		target, err := os.Readlink(path)
-		if err != nil {
-			return "", err
-		}
-		if !filepath.IsAbs(target) {
-			directory, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return "", err
-			}
-			target = filepath.Join(directory, target)
+		target, is, err := behindLink(path)
+		if err != nil || !is {
+			return target, err
 		}
 		path = target
 	}
 	return "", fmt.Errorf("%s: more than %d links", path, mostLinks)
+}
+
+// behindLink returns the path that a link leads to. For anything else, which need not exist, it returns false
+// and the path itself.
+func behindLink(path string) (target string, is bool, err error) {
+	// A directory with .. is not cleaned, because the name in front may be a link.
+	directory, name := filepath.Split(path)
+	if directory == "" {
+		directory = "."
+	}
+	if directory, err = filepath.EvalSymlinks(directory); err != nil {
+		return path, false, nil //nolint:nilerr // it need not exist
+	}
+	path = filepath.Join(directory, name)
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
+		return path, false, nil //nolint:nilerr // it need not exist
+	}
+	if target, err = os.Readlink(path); err == nil && !filepath.IsAbs(target) {
+		target = directory + string(filepath.Separator) + target
+	}
+	return target, true, err
 }
