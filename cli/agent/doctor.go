@@ -270,7 +270,7 @@ func textOf(word *syntax.Word) string {
 	return text.String()
 }
 
-// writable reports whether this user can write a file, or replace it or the link to it in its
+// writable reports whether this user can write a file, or replace it or a link to it in its
 // directory.
 func writable(path string) bool {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -280,11 +280,7 @@ func writable(path string) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	if mayWrite(path, err) || createsIn(filepath.Dir(path)) {
-		return true
-	}
-	target, err := filepath.EvalSymlinks(path)
-	return err == nil && createsIn(filepath.Dir(target))
+	return mayWrite(path, err) || slices.ContainsFunc(directoriesOf(path), createsIn)
 }
 
 // mayWrite reports whether this user may write a file that was opened for writing with this error.

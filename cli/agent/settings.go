@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -44,17 +45,32 @@ func behindLinks(path string) (string, error) {
 	return "", fmt.Errorf("%s: more than %d links", path, mostLinks)
 }
 
+// directoriesOf returns the directories of a file and of the links that lead to it.
+func directoriesOf(path string) (directories []string) {
+	for is := true; is && len(directories) <= mostLinks; {
+		directories = append(directories, directoryOf(path))
+		var err error
+		if path, is, err = behindLink(path); err != nil {
+			break
+		}
+	}
+	return directories
+}
+
+// directoryOf returns the directory of a path. It is not cleaned, because the name in front of .. may be a link.
+func directoryOf(path string) string {
+	directory, _ := filepath.Split(path)
+	return cmp.Or(directory, ".")
+}
+
 // behindLink returns the path that a link leads to. For anything else, which need not exist, it returns false
 // and the path itself.
 func behindLink(path string) (target string, is bool, err error) {
-	// A directory with .. is not cleaned, because the name in front may be a link.
-	directory, name := filepath.Split(path)
-	if directory == "" {
-		directory = "."
-	}
-	if directory, err = filepath.EvalSymlinks(directory); err != nil {
+	directory, err := filepath.EvalSymlinks(directoryOf(path))
+	if err != nil {
 		return path, false, nil //nolint:nilerr // it need not exist
 	}
+	_, name := filepath.Split(path)
 	path = filepath.Join(directory, name)
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSymlink {
 		return path, false, nil //nolint:nilerr // it need not exist

@@ -34,3 +34,33 @@ func TestBehindLinks(t *testing.T) {
 	_, err = behindLinks(loop)
 	require.ErrorContains(t, err, "more than 40 links")
 }
+
+// A user who can replace one of the links replaces the file.
+func TestDirectoriesOf(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	in := func(name string) string { return filepath.Join(root, name) + string(filepath.Separator) }
+	for _, directory := range []string{"first", "second", "third"} {
+		require.NoError(t, os.Mkdir(in(directory), 0o700))
+	}
+	require.NoError(t, os.Symlink("../second/link", in("first")+"link"))
+	require.NoError(t, os.Symlink(in("third")+"file", in("second")+"link"))
+	require.NoError(t, os.WriteFile(in("third")+"file", nil, 0o600))
+	require.NoError(t, os.Symlink("loop", in("first")+"loop"))
+	require.Equal(t, []string{in("first"), in("first") + "../second/", in("third")}, directoriesOf(in("first")+"link"))
+	require.Equal(t, []string{in("third")}, directoriesOf(in("third")+"file"))
+	require.Len(t, directoriesOf(in("first")+"loop"), mostLinks+1)
+	if os.Getuid() <= 0 {
+		return // root may write anywhere
+	}
+	require.NoError(t, os.Chmod(in("third")+"file", 0o400))
+	for _, directory := range []string{"first", "third"} {
+		require.NoError(t, os.Chmod(in(directory), 0o500))
+		t.Cleanup(func() { _ = os.Chmod(in(directory), 0o700) })
+	}
+	require.True(t, writable(in("first")+"link"))
+	require.NoError(t, os.Chmod(in("second"), 0o500))
+	require.False(t, writable(in("first")+"link"))
+	require.NoError(t, os.Chmod(in("second"), 0o700))
+}
