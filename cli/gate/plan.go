@@ -88,7 +88,7 @@ func (p plan) compare(now resolved) error {
 		named := scriptsOf(p.argv, p.cwd, now.Program.Path)
 		if slices.ContainsFunc(scriptsOf(p.shown, p.cwd, now.Program.Path), func(script string) bool { return slices.Contains(named, script) }) {
 			shown, err := resolve(p.shown, p.cwd)
-			if err != nil {
+			if err != nil && now.Program.Path != "" { // otherwise the program is reported below
 				return err
 			}
 			now.Script, now.OtherScripts = shown.Script, shown.OtherScripts

@@ -3,6 +3,7 @@ package gate
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,4 +137,21 @@ func TestScriptsOf(t *testing.T) {
 		}
 		require.Equal(t, want, scriptsOf(strings.Fields(command), cwd, ""), command)
 	}
+}
+
+// A program that is gone is reported as a change, even if the arguments were edited.
+func TestEditedArgumentsOfAProgramThatHasGone(t *testing.T) {
+	t.Parallel()
+	cwd := t.TempDir()
+	for _, name := range []string{"sh", "run"} {
+		require.NoError(t, os.WriteFile(filepath.Join(cwd, name), []byte("true"), 0o700)) //nolint:gosec // the program is executable
+	}
+	shown := []string{filepath.Join(cwd, "sh"), "run"}
+	asked, err := resolve(shown, cwd)
+	require.NoError(t, err)
+	require.NotNil(t, asked.Script)
+	require.NoError(t, os.Remove(shown[0]))
+	_, err = bind(plan{argv: append(slices.Clone(shown), "x"), shown: shown, cwd: cwd, bound: &asked, edited: true, sameCwd: true})
+	require.ErrorAs(t, err, new(*changedError))
+	require.ErrorContains(t, err, "sh has gone")
 }
