@@ -5,6 +5,8 @@ import (
 	"os/signal"
 	"slices"
 	"sync"
+
+	"github.com/holdpoint/holdpoint/cli/console"
 )
 
 // relay forwards the signals of the process to one receiver at a time.
@@ -19,10 +21,13 @@ type relay struct {
 }
 
 // newRelay catches signals, and drops them until direct is called. A signal that was ignored
-// at start, as under nohup, stays ignored.
+// at start, as under nohup, stays ignored, except for a stop signal: a shell starts commands in
+// the background with the interrupt ignored. [console.UntilSignal] has the same rule.
 func newRelay(signals ...os.Signal) *relay {
 	r := &relay{received: make(chan os.Signal, 16), quit: make(chan struct{}), done: make(chan struct{}), to: func(os.Signal) {}}
-	r.signals = slices.DeleteFunc(slices.Clone(signals), signal.Ignored)
+	r.signals = slices.DeleteFunc(slices.Clone(signals), func(one os.Signal) bool {
+		return signal.Ignored(one) && !slices.Contains(console.StopSignals, one)
+	})
 	r.catch()
 	go r.pass()
 	return r
