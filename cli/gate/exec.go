@@ -65,7 +65,7 @@ const callInputSchema = `{
 		"command": {"type": "string", "minLength": 1, "description": "the command line; when only this is edited, /bin/sh runs it"},
 		"argv": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the program and its arguments; wins over command when edited"},
 		"cwd": {"type": "string", "minLength": 1, "description": "the directory to run it in"},
-		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables that it gets besides the environment of the caller"},
+		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables that it gets besides the environment of the caller; it does not get one that is removed here, even if the caller has it"},
 		"resolved": {"type": "object", "description": "the files that the command runs, as they were when it was asked about; not to be changed"},
 		"variables": {"type": "object", "description": "variables of the caller that change which program runs; not to be changed"}
 	},
