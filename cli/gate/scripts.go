@@ -125,8 +125,7 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 // isCode reports whether an option is followed by code, or has it.
 func (i *interpreter) isCode(option string) bool {
 	if i.words {
-		word := strings.ToLower(strings.TrimLeft(option, "-"))
-		return word != "" && slices.ContainsFunc(codeWords, func(one string) bool { return strings.HasPrefix(one, word) })
+		return abbreviates(option, codeWords...)
 	}
 	if i.isLong(option) || strings.HasPrefix(option, "+") {
 		return false
@@ -142,11 +141,15 @@ func (i *interpreter) isCode(option string) bool {
 	return false
 }
 
+func abbreviates(option string, words ...string) bool {
+	word := strings.ToLower(strings.TrimLeft(option, "-"))
+	return word != "" && slices.ContainsFunc(words, func(one string) bool { return strings.HasPrefix(one, word) })
+}
+
 // isFile reports whether an option is followed by the script.
 func (i *interpreter) isFile(option string) bool {
 	if i.words {
-		word := strings.ToLower(strings.TrimLeft(option, "-"))
-		return word != "" && strings.HasPrefix("file", word)
+		return abbreviates(option, "file")
 	}
 	letters := strings.TrimLeft(option[1:], i.alone)
 	return len(letters) == 1 && strings.Contains(i.file, letters)
