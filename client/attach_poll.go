@@ -114,11 +114,20 @@ func (t *Task) recordSettled(settled *api.Settled) error {
 
 // readHistory reads all decisions of the run, including decisions on earlier suspensions.
 func (t *Task) readHistory(ctx context.Context) error {
-	settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), "0", 0)
-	if err != nil {
-		return t.handleRefusal(err)
+	for after := "0"; ; {
+		settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), after, 0)
+		if err != nil {
+			return t.handleRefusal(err)
+		}
+		if err := t.recordSettled(settled); err != nil {
+			return err
+		}
+		// Open counts requests that are still open, and decisions beyond this page.
+		if len(settled.Settled) == 0 || settled.Open == 0 {
+			return nil
+		}
+		after = settled.After
 	}
-	return t.recordSettled(settled)
 }
 
 // finishWait ends a wait with a decision or an error. Requires the mutex.

@@ -300,6 +300,21 @@ const cases = {
     same(outcomes, [[false, 1], [true, 1], [true, 0]]);
   },
 
+  async "a decision on a later page is found"() {
+    const settled = (id, number) => ({ request: { id, tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: number });
+    const calls = { approve: (task) => task.approve({ id: "go", tool_name: "rm", input: 1 }), suspend: (task) => task.suspend({ approvals: [{ id: "go", tool_name: "rm", input: 1 }] }) };
+    for (const call of Object.values(calls)) {
+      // A request stays open, so that the last page has no decisions.
+      const service = new Service({
+        suspend: [[409, { code: "id_conflict" }]], "run-1": [run],
+        resume: [["1", [settled("first", "1")]], ["3", [settled("go", "3")]], ["3", []]].map(([after, settled]) => ({ after, settled, open: 1, cancel_requested: false })),
+      });
+      const reported = await service.work((task) => call(task), service.called("complete"));
+      same(reported, []);
+      same(service.targets.filter((target) => target.includes("/resume")).map((target) => new URL(target, "http://x").searchParams.get("after")), ["0", "1", "3"]);
+    }
+  },
+
   async "a function is no checkpoint"() {
     const service = new Service();
     await service.work(async (task) => {

@@ -364,6 +364,24 @@ async def a_sensitive_request_that_is_open_is_adopted():
 
 
 @case
+async def a_decision_on_a_later_page_is_found():
+    def page(after, *ids):
+        allowed = {"outcome": "allowed", "behavior": "allow"}
+        settled = [{"request": {"id": name, "tool_name": "rm", "input": 1}, "resolution": allowed, "settled_number": after} for name in ids]
+        return {"after": after, "settled": settled, "open": 1, "cancel_requested": False}
+
+    asked = {"id": "go", "tool_name": "rm", "input": 1}
+    for call in (lambda task: task.approve(asked), lambda task: task.suspend({"approvals": [asked]})):
+        # A request stays open, so that the last page has no decisions.
+        routes = {"suspend": [(409, {"code": "id_conflict"})], "run-1": [RUN], "resume": [page("1", "first"), page("3", "go"), page("3")]}
+        async with Service(**routes) as service, Work(service, call) as work:
+            await service.event("complete").wait()
+        assert not work.reported, work.reported
+        read = [target.partition("after=")[2].partition("&")[0] for target in service.targets if "/resume" in target]
+        assert read == ["0", "1", "3"], read
+
+
+@case
 async def what_a_handler_changes_during_a_call_is_recorded_as_it_was():
     approval = {"id": "go", "tool_name": "rm", "tool_call_id": "go", "input": 1}
     resolution = {"outcome": "allowed", "behavior": "allow"}

@@ -206,7 +206,13 @@ export class Waits {
 
   /** Reads all decisions of the run, also those of earlier suspensions. */
   async readHistory(): Promise<void> {
-    this.#record(await this.#lease.calling(() => this.#lease.client.awaitSettled(this.#lease.runId, this.#lease.fence, "0", 0, { signal: this.#lease.handler })));
+    for (let after = "0"; ; ) {
+      const page = await this.#lease.calling(() => this.#lease.client.awaitSettled(this.#lease.runId, this.#lease.fence, after, 0, { signal: this.#lease.handler }));
+      this.#record(page);
+      // Open counts requests that are still open, and decisions beyond this page.
+      if (page.settled.length === 0 || page.open === 0) return;
+      after = page.after;
+    }
   }
 
   #finishWait(waiter: Waiter, end: () => void): void {

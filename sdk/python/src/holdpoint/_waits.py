@@ -206,7 +206,12 @@ class Waits:
 
     async def read_history(self) -> None:
         """Reads all decisions of the run, also those of earlier suspensions."""
-        self._record(await self._lease.calling(self._lease.client.await_settled(self._lease.run_id, self._lease.fence, "0", 0)))
+        after, more = "0", True
+        while more:
+            page = await self._lease.calling(self._lease.client.await_settled(self._lease.run_id, self._lease.fence, after, 0))
+            self._record(page)
+            # Open counts requests that are still open, and decisions beyond this page.
+            after, more = page["after"], bool(page["settled"]) and page["open"] > 0
 
     def _finish(self, waiter: _Waiter, outcome: Settled | HoldpointError) -> None:
         if self._waiters.get(waiter.id) is waiter:
