@@ -21,13 +21,22 @@ type attachment struct {
 	after int64
 	// uncollected holds the numbers of decisions not yet returned to their goroutine.
 	uncollected map[int64]bool
+	// replied holds decisions from replies to suspensions, by request id, until a page has shown
+	// their numbers. A waiter stands for a decision not yet returned to its goroutine.
+	replied map[string]*waiter
+	// catchingUp counts checkpoints for which these numbers are being read. They do not include
+	// the decisions of returned, which were returned meanwhile.
+	catchingUp int
+	returned   []*waiter
 	// polling reports that the shared poll runs. stopPoll cancels its current call.
 	polling  bool
 	stopPoll context.CancelFunc
 }
 
 func newAttachment(resume *api.Resume) attachment {
-	a := attachment{settled: map[string]settledRequest{}, waiters: map[string]*waiter{}, uncollected: map[int64]bool{}}
+	a := attachment{
+		settled: map[string]settledRequest{}, waiters: map[string]*waiter{}, uncollected: map[int64]bool{}, replied: map[string]*waiter{},
+	}
 	a.addSettled(resume)
 	return a
 }
@@ -42,6 +51,37 @@ func (a *attachment) addSettled(resume *api.Resume) {
 	for i := range resume.Questions {
 		a.settled[resume.Questions[i].Request.ID] = settledRequest{question: &resume.Questions[i]}
 	}
+}
+
+// addReplied stores the decisions of a reply to a suspension. w is the waiter of its request, nil
+// for none.
+func (a *attachment) addReplied(resume *api.Resume, w *waiter) {
+	for _, id := range settledIDs(resume) {
+		_, known := a.settled[id]
+		if _, replied := a.replied[id]; !known || replied {
+			a.replied[id] = w
+		}
+	}
+	a.addSettled(resume)
+}
+
+// setReturned notes that a goroutine has a decision.
+func (a *attachment) setReturned(w *waiter) {
+	delete(a.uncollected, w.number)
+	if id := w.request.id(); a.replied[id] == w {
+		a.replied[id] = nil
+	}
+}
+
+func settledIDs(resume *api.Resume) []string {
+	var ids []string
+	for i := range resume.Approvals {
+		ids = append(ids, resume.Approvals[i].Request.ID)
+	}
+	for i := range resume.Questions {
+		ids = append(ids, resume.Questions[i].Request.ID)
+	}
+	return ids
 }
 
 // waiter is a request that one or more goroutines wait for.
@@ -149,7 +189,11 @@ func (t *Task) await(ctx context.Context, request pendingRequest) (settledReques
 func (t *Task) collect(w *waiter) (settledRequest, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.uncollected, w.number)
+	if t.catchingUp > 0 {
+		t.returned = append(t.returned, w)
+	} else {
+		t.setReturned(w)
+	}
 	if w.err != nil {
 		return settledRequest{}, w.err
 	}
@@ -209,7 +253,7 @@ func (t *Task) raiseRequest(w *waiter) {
 	}
 	w.raised = true
 	if result != nil && result.Resume != nil {
-		t.addSettled(result.Resume)
+		t.addReplied(result.Resume, t.waiters[w.request.id()])
 	}
 	if settled, known := t.settled[w.request.id()]; known {
 		t.finishWait(w, settled, 0, nil)

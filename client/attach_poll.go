@@ -106,15 +106,22 @@ func (t *Task) recordSettled(settled *api.Settled) error {
 		t.settled[request.id()] = request
 		if w, there := t.waiters[request.id()]; there {
 			t.finishWait(w, request, number, nil)
+		} else if w := t.replied[request.id()]; w != nil {
+			w.number = number
+			t.uncollected[number] = true
 		}
+		delete(t.replied, request.id())
 	}
 	t.after = max(t.after, after)
 	return nil
 }
 
 // readHistory reads all decisions of the run, including decisions on earlier suspensions.
-func (t *Task) readHistory(ctx context.Context) error {
-	for after := "0"; ; {
+func (t *Task) readHistory(ctx context.Context) error { return t.readSettled(ctx, 0) }
+
+// readSettled reads the decisions after a number.
+func (t *Task) readSettled(ctx context.Context, number int64) error {
+	for after := strconv.FormatInt(number, 10); ; {
 		settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), after, 0)
 		if err != nil {
 			return t.handleRefusal(err)
@@ -175,25 +182,48 @@ func (t *Task) raisedIDs() []string {
 
 // includedDecisions returns the number of the last decision that a checkpoint stored now
 // includes: all before the first that was not returned to its goroutine. It returns nil if
-// the task was never attached, because then nothing can be settled meanwhile.
-func (t *Task) includedDecisions() *int64 {
+// the task was never attached, because then nothing can be settled meanwhile. It reads the
+// numbers of decisions that came without them: no poll runs if rules decide every request.
+func (t *Task) includedDecisions(ctx context.Context) (*int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.attached {
-		return nil
+		return nil, nil
+	}
+	if len(t.replied) > 0 {
+		t.catchingUp++
+		defer t.caughtUp()
+		after := t.after
+		t.mu.Unlock()
+		err := t.readSettled(ctx, after)
+		t.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
 	}
 	taken := t.after
 	for number := range t.uncollected {
 		taken = min(taken, number-1)
 	}
-	return &taken
+	return &taken, nil
 }
 
-// addResume stores the decisions of a reply.
+// caughtUp ends the reading for one checkpoint. Requires the mutex.
+func (t *Task) caughtUp() {
+	if t.catchingUp--; t.catchingUp > 0 {
+		return
+	}
+	for _, w := range t.returned {
+		t.setReturned(w)
+	}
+	t.returned = nil
+}
+
+// addResume stores the decisions of a reply to Suspend, which returns them.
 func (t *Task) addResume(resume *api.Resume) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.addSettled(resume)
+	t.addReplied(resume, nil)
 }
 
 // settledBefore returns a Resume with the decisions of a suspension if all its requests are

@@ -1,11 +1,16 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -41,4 +46,79 @@ func TestADecisionOnALaterPageIsFound(t *testing.T) {
 	})
 	ended := must(c.WaitRun(t.Context(), runID, client.UntilTerminal))(t)
 	require.Equal(t, `"allowed"`, string(ended.Output), ended.Error)
+}
+
+// No poll runs if rules decide every request. A checkpoint includes their decisions all the same,
+// but none that reaches its goroutine after the checkpoint was made.
+func TestACheckpointIncludesTheDecisionsOfRules(t *testing.T) {
+	t.Parallel()
+	polled, pages := make(chan struct{}), 0
+	poll := sync.OnceFunc(func() { close(polled) })
+	var mu sync.Mutex
+	var included []int64
+	c := realClient(t, client.WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		resume := strings.HasSuffix(r.URL.Path, "/resume")
+		switch {
+		case resume && prefer(r) > 0:
+			poll()
+			mu.Unlock()
+			<-r.Context().Done()
+			mu.Lock()
+			return nil, r.Context().Err()
+		case resume:
+			pages++
+		case r.Body != nil:
+			var sent struct {
+				SettledAfter *int64 `json:"settled_after,string"`
+			}
+			text := must(io.ReadAll(r.Body))(t)
+			r.Body = io.NopCloser(bytes.NewReader(text))
+			require.NoError(t, json.Unmarshal(text, &sent))
+			if sent.SettledAfter != nil {
+				included = append(included, *sent.SettledAfter)
+			}
+		}
+		mu.Unlock()
+		defer mu.Lock()
+		return http.DefaultTransport.RoundTrip(r)
+	})}))
+	must(c.AddRule(t.Context(), client.AddRuleParams{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"command": "ls"}}}))(t)
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		if task.Checkpoint() != nil {
+			return task.Complete(ctx, len(task.Resume().Approvals))
+		}
+		must(task.Approve(ctx, approval("first", "ls")))(t)
+		require.NoError(t, task.SaveCheckpoint(ctx, 1))
+		require.NoError(t, task.SaveCheckpoint(ctx, 2))
+		var other sync.WaitGroup
+		other.Go(func() {
+			require.Equal(t, api.OutcomeAllowed, must(task.Approve(ctx, approval("open", "make")))(t).Outcome)
+		})
+		<-polled
+		must(task.Approve(ctx, approval("second", "ls")))(t)
+		must(c.ResolveRunApprovals(ctx, task.RunID(), allowing("open")))(t)
+		require.NoError(t, task.SaveCheckpoint(ctx, 3))
+		other.Wait()
+		require.NoError(t, task.SaveCheckpoint(ctx, 4))
+		must(task.Approve(ctx, approval("third", "ls")))(t)
+		_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("last", "make")}, Checkpoint: api.JSON(`5`)})
+		return err
+	})
+	run := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
+	untilSome(t, func(ctx context.Context) ([]string, error) {
+		view, err := c.GetRun(ctx, run.RunID)
+		if err != nil || len(view.PendingApprovalIDs) == 0 || view.PendingApprovalIDs[0] != "last" {
+			return nil, err
+		}
+		return view.PendingApprovalIDs, nil
+	})
+	must(c.ResolveRunApprovals(t.Context(), run.RunID, allowing("last")))(t)
+	ended := must(c.WaitRun(t.Context(), run.RunID, client.UntilTerminal))(t)
+	require.Equal(t, `1`, string(ended.Output), ended.Error)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []int64{1, 1, 2, 3, 4}, included)
+	require.Equal(t, 3, pages)
 }

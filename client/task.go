@@ -115,12 +115,15 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	if err != nil {
 		return fmt.Errorf("%w: checkpoint: %w", ErrInvalid, err)
 	}
-	renewal := HeartbeatParams{Fence: t.Fence(), LeaseMs: t.leaseMs}
-	if isCheckpoint(text) {
-		renewal.Checkpoint, renewal.SettledAfter = text, t.includedDecisions()
-	}
 	ctx, done := t.whileLeased(ctx)
 	defer done()
+	renewal := HeartbeatParams{Fence: t.Fence(), LeaseMs: t.leaseMs}
+	if isCheckpoint(text) {
+		renewal.Checkpoint = text
+		if renewal.SettledAfter, err = t.includedDecisions(ctx); err != nil {
+			return err
+		}
+	}
 	beat, err := t.client.Heartbeat(ctx, t.RunID(), renewal)
 	if err != nil {
 		return t.handleRefusal(err)
@@ -151,13 +154,16 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	if resume, err := t.settledBefore(&suspension); resume != nil || err != nil {
 		return resume, err
 	}
-	if suspension.Checkpoint != nil && suspension.SettledAfter == nil {
-		suspension.SettledAfter = t.includedDecisions()
-	}
 	ctx, done := t.whileLeased(ctx)
 	defer done()
+	var err error
+	if suspension.Checkpoint != nil && suspension.SettledAfter == nil {
+		if suspension.SettledAfter, err = t.includedDecisions(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var result *SuspendResult
-	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
+	err = t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
 		// Without a lease the run can be claimed again, even if everything was settled at
 		// once.

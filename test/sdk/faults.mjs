@@ -315,6 +315,34 @@ const cases = {
     }
   },
 
+  async "a checkpoint includes the decisions of rules"() {
+    const allowed = (id) => ({ request: { id, tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" } });
+    const ruled = (id) => ({ run, resume: { suspension_id: id, approvals: [allowed(id)], questions: [] } });
+    const page = (after, decisions) => ({ after, settled: Object.entries(decisions).map(([number, id]) => ({ ...allowed(id), settled_number: number })), open: 0, cancel_requested: false });
+    const service = new Service({
+      suspend: [ruled("first"), { run }, ruled("second"), ruled("third"), { run }], resume: [page("1", { 1: "first" }), hold, page("3", { 2: "second", 3: "open" }), page("4", { 4: "third" })],
+    });
+    const polled = signal();
+    service.routes.resume[1] = (...given) => (polled.set(), hold(...given));
+    const outcomes = [];
+    await service.work(async (task) => {
+      const ask = (id) => task.approve({ id, tool_name: "rm", input: 1 });
+      await ask("first");
+      for (const step of [1, 2]) await task.saveCheckpoint(step);
+      const open = ask("open");
+      await polled.done;
+      await ask("second");
+      await task.saveCheckpoint(3); // the page for it has the decision about the open request, too
+      outcomes.push((await open).outcome);
+      await task.saveCheckpoint(4);
+      await ask("third");
+      await task.suspend({ approvals: [{ id: "last", tool_name: "rm", input: 1 }], checkpoint: 5 });
+    }, new Promise((resolve) => (service.routes.suspend[4] = () => (resolve(), { run }))), unrenewed);
+    same(outcomes, ["allowed"]);
+    same([...service.bodies.heartbeat, service.bodies.suspend[4]].map((body) => JSON.parse(body).settled_after), ["1", "1", "2", "3", "4"]);
+    same(service.bodies.resume.length, 4);
+  },
+
   async "a function is no checkpoint"() {
     const service = new Service();
     await service.work(async (task) => {

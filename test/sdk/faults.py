@@ -382,6 +382,56 @@ async def a_decision_on_a_later_page_is_found():
 
 
 @case
+async def a_checkpoint_includes_the_decisions_of_rules():
+    polled, suspended, outcomes = asyncio.Event(), asyncio.Event(), []
+
+    def allowed(name):
+        return {"request": {"id": name, "tool_name": "rm", "input": 1}, "resolution": {"outcome": "allowed", "behavior": "allow"}}
+
+    def ruled(name):
+        return {"run": RUN, "resume": {"suspension_id": name, "approvals": [allowed(name)], "questions": []}}
+
+    def page(after, **decisions):
+        settled = [{**allowed(name), "settled_number": number} for name, number in decisions.items()]
+        return {"after": after, "settled": settled, "open": 0, "cancel_requested": False}
+
+    async def poll(body):
+        polled.set()
+        await service.hold(body)
+
+    async def suspend(_body):
+        suspended.set()
+        return {"run": RUN}
+
+    async def handler(task):
+        async def ask(name):
+            return await task.approve({"id": name, "tool_name": "rm", "input": 1})
+
+        await ask("first")
+        for step in (1, 2):
+            await task.save_checkpoint(step)
+        opened = asyncio.create_task(ask("open"))
+        await polled.wait()
+        await ask("second")
+        await task.save_checkpoint(3)  # the page for it has the decision about the open request, too
+        outcomes.append((await opened)["outcome"])
+        await task.save_checkpoint(4)
+        await ask("third")
+        await task.suspend({"approvals": [{"id": "last", "tool_name": "rm", "input": 1}], "checkpoint": 5})
+
+    routes = {
+        "suspend": [ruled("first"), {"run": RUN}, ruled("second"), ruled("third"), suspend],
+        "resume": [page("1", first="1"), poll, page("3", second="2", open="3"), page("4", third="4")],
+    }
+    async with Service(**routes) as service, Work(service, handler, lease_ms=60_000, heartbeat_seconds=30):
+        await suspended.wait()
+    assert outcomes == ["allowed"], outcomes
+    included = [body["settled_after"] for body in [*service.bodies["heartbeat"], service.bodies["suspend"][-1]]]
+    assert included == ["1", "1", "2", "3", "4"], included
+    assert len(service.bodies["resume"]) == 4, service.targets
+
+
+@case
 async def what_a_handler_changes_during_a_call_is_recorded_as_it_was():
     approval = {"id": "go", "tool_name": "rm", "tool_call_id": "go", "input": 1}
     resolution = {"outcome": "allowed", "behavior": "allow"}

@@ -176,9 +176,13 @@ export class Task<Input = unknown> {
     const suspension = withToolCalls(raised);
     const known = this.#waits.settledBefore(suspension);
     if (known) return known;
-    const settledAfter = suspension.settled_after ?? this.#waits.included();
     const checkpoint = copied(jsonOrNone(suspension.checkpoint));
-    const sent = checkpoint === undefined ? suspension : { ...suspension, checkpoint, ...(settledAfter === undefined ? {} : { settled_after: settledAfter }) };
+    let sent = suspension;
+    if (checkpoint !== undefined) {
+      sent = copied({ ...suspension, checkpoint })!;
+      const settledAfter = suspension.settled_after ?? await this.#waits.included();
+      if (settledAfter !== undefined) sent.settled_after = settledAfter;
+    }
     try {
       const reply = await this.#lease.end(suspendedError(), async () => {
         const reply = await this.#client.suspend(this.runId, this.fence, sent, this.#lease.with(options));
@@ -186,7 +190,7 @@ export class Task<Input = unknown> {
         return { value: reply, ended: !reply.resume || !reply.run.lease };
       });
       if (!reply.resume || !reply.run.lease) throw suspendedError();
-      this.#waits.add(reply.resume);
+      this.#waits.addReply(reply.resume);
       if (checkpoint != null) this.#emitted.checkpointed(checkpoint);
       return reply.resume;
     } catch (failure) {
@@ -261,7 +265,7 @@ export class Task<Input = unknown> {
    */
   async saveCheckpoint(checkpoint: unknown, options: CallOptions = {}): Promise<void> {
     const stored = copied(jsonOrNone(checkpoint)) ?? undefined;
-    const after = stored === undefined ? undefined : this.#waits.included();
+    const after = stored === undefined ? undefined : await this.#waits.included();
     const beat = await this.#lease.calling(() =>
       this.#client.heartbeat(
         this.runId,

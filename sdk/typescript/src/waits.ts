@@ -35,6 +35,11 @@ export class Waits {
   #after = 0n;
   /** The numbers of decisions that were not returned to their caller yet. */
   readonly #uncollected = new Set<bigint>();
+  /** Decisions from replies to suspensions, by request id, until a page has shown their numbers. A waiter stands for one that its caller does not have yet. */
+  readonly #replied = new Map<string, Waiter | undefined>();
+  /** Counts checkpoints for which these numbers are being read. They do not include the decisions that were returned meanwhile. */
+  #catchingUp = 0;
+  #returned: Waiter[] = [];
   #polling = false;
   #stopPoll: AbortController | undefined;
   readonly #joined = new Set<Promise<void>>();
@@ -85,7 +90,8 @@ export class Waits {
       if (signal?.aborted && !waiter.over && waiter.waiting === 0) await this.#withdraw(waiter);
       throw failure;
     } finally {
-      if (waiter.over) this.#uncollected.delete(waiter.number);
+      if (waiter.over && this.#catchingUp > 0) this.#returned.push(waiter);
+      else if (waiter.over) this.#setReturned(waiter);
     }
   }
 
@@ -102,7 +108,7 @@ export class Waits {
       : { questions: [waiter.asked.question!], hold: true };
     try {
       const reply = await this.#lease.client.suspend(this.#lease.runId, this.#lease.fence, suspension, { signal: this.#lease.handler });
-      this.add(reply.resume);
+      this.addReply(reply.resume, this.#waiters.get(id));
     } catch (failure) {
       try {
         if (!isKind(failure, "id_conflict")) throw await this.#lease.refused(failure);
@@ -194,7 +200,8 @@ export class Waits {
   #record(reply: Settled): void {
     for (const settled of reply.settled as unknown as (SettledRequest & { settled_number?: string })[]) {
       this.settled.set(settled.request.id!, settled);
-      const waiter = this.#waiters.get(settled.request.id!);
+      const waiter = this.#waiters.get(settled.request.id!) ?? this.#replied.get(settled.request.id!);
+      this.#replied.delete(settled.request.id!);
       if (!waiter) continue;
       waiter.number = BigInt(settled.settled_number ?? "0");
       this.#uncollected.add(waiter.number);
@@ -206,7 +213,12 @@ export class Waits {
 
   /** Reads all decisions of the run, also those of earlier suspensions. */
   async readHistory(): Promise<void> {
-    for (let after = "0"; ; ) {
+    await this.#readSettled(0n);
+  }
+
+  /** Reads the decisions after a number. */
+  async #readSettled(number: bigint): Promise<void> {
+    for (let after = String(number); ; ) {
       const page = await this.#lease.calling(() => this.#lease.client.awaitSettled(this.#lease.runId, this.#lease.fence, after, 0, { signal: this.#lease.handler }));
       this.#record(page);
       // Open counts requests that are still open, and decisions beyond this page.
@@ -233,14 +245,41 @@ export class Waits {
     return this.#lease.ended ?? (this.#draining ? stoppedError() : undefined);
   }
 
-  /** Records decisions that came with a claim, or in reply to a suspension. */
+  #setReturned(waiter: Waiter): void {
+    this.#uncollected.delete(waiter.number);
+    if (this.#replied.get(idOf(waiter.asked)) === waiter) this.#replied.set(idOf(waiter.asked), undefined);
+  }
+
+  /** Records the decisions of a reply to a suspension, for the waiter of its request. */
+  addReply(resume: Resume | undefined, waiter?: Waiter): void {
+    for (const { request } of [...(resume?.approvals ?? []), ...(resume?.questions ?? [])]) {
+      if (!this.settled.has(request.id!) || this.#replied.has(request.id!)) this.#replied.set(request.id!, waiter);
+    }
+    this.add(resume);
+  }
+
+  /** Records decisions that came with a claim. */
   add(resume: Resume | undefined): void {
     for (const settled of [...(resume?.approvals ?? []), ...(resume?.questions ?? [])]) this.settled.set(settled.request.id!, settled);
   }
 
-  /** The last decision that a checkpoint stored now includes: all before the first that no caller has. */
-  included(): string | undefined {
+  /**
+   * The last decision that a checkpoint stored now includes: all before the first that no caller has. It reads the numbers of
+   * decisions that came without them: no poll runs if rules decide every request.
+   */
+  async included(): Promise<string | undefined> {
     if (!this.#attached) return undefined;
+    if (this.#replied.size === 0) return this.#taken();
+    this.#catchingUp++;
+    try {
+      await this.#readSettled(this.#after);
+      return this.#taken();
+    } finally {
+      if (--this.#catchingUp === 0) for (const waiter of this.#returned.splice(0)) this.#setReturned(waiter);
+    }
+  }
+
+  #taken(): string {
     let taken = this.#after;
     for (const number of this.#uncollected) if (number - 1n < taken) taken = number - 1n;
     return String(taken);

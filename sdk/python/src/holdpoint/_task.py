@@ -143,11 +143,10 @@ class AsyncTask:
         for noun in ("approvals", "questions"):
             if noun in sent:
                 sent[noun] = [{**one, "tool_call_id": one.get("tool_call_id") or one.get("id", "")} for one in sent[noun]]
-        included = self._waits.included()
         if "checkpoint" in sent:
-            sent["checkpoint"] = copied("suspend", sent["checkpoint"])
-            if included is not None:
-                sent.setdefault("settled_after", included)
+            sent = copied("suspend", sent)
+            if "settled_after" not in sent and (included := await self._waits.included()) is not None:
+                sent["settled_after"] = included
 
         async def call() -> tuple[doc.SuspendReply, bool]:
             reply = await self._lease.while_leased(self._client.suspend(self.run_id, self.fence, sent))
@@ -165,7 +164,7 @@ class AsyncTask:
             raise
         if "resume" not in reply or "lease" not in reply["run"]:
             raise Suspended
-        self._waits.add(reply["resume"])
+        self._waits.add_reply(reply["resume"])
         if sent.get("checkpoint") is not None:
             self._emitted.checkpointed(sent["checkpoint"])
         return reply["resume"]
@@ -217,9 +216,9 @@ class AsyncTask:
         """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before. None is
         not a checkpoint: it only renews the lease, and the stored checkpoint stays."""
         stored = copied("save_checkpoint", checkpoint)
+        included = None if stored is None else await self._waits.included()
         beat = await self._lease.calling(self._client.heartbeat(
-            self.run_id, self.fence, lease_ms=self._lease.ms, checkpoint=stored,
-            settled_after=None if stored is None else self._waits.included(),
+            self.run_id, self.fence, lease_ms=self._lease.ms, checkpoint=stored, settled_after=included,
         ))
         if stored is not None:
             self._emitted.checkpointed(stored)

@@ -44,6 +44,11 @@ class Waits:
         self._attached = False
         self._after = 0  # the number of the last decision that the shared poll saw
         self._uncollected: set[int] = set()  # the numbers of decisions that were not returned to their caller yet
+        self._replied: dict[str, _Waiter | None] = {}
+        # Decisions from replies to suspensions, by request id, until a page has shown their numbers. A waiter stands for one that its
+        # caller does not have yet.
+        self._catching_up = 0  # checkpoints for which these numbers are being read
+        self._returned: list[_Waiter] = []  # the decisions that were returned meanwhile, which these checkpoints do not include
         self._poll: asyncio.Task[None] | None = None
         self._joined: set[asyncio.Task[None]] = set()
 
@@ -85,8 +90,10 @@ class Waits:
                 await asyncio.shield(withdrawal)
             raise
         finally:
-            if waiter.done.done():
-                self._uncollected.discard(waiter.number)
+            if waiter.done.done() and self._catching_up:
+                self._returned.append(waiter)
+            elif waiter.done.done():
+                self._set_returned(waiter)
         require_same(settled["request"], asked)
         return settled
 
@@ -109,7 +116,7 @@ class Waits:
         noun = "approvals" if "tool_name" in waiter.asked else "questions"
         try:
             reply = await self._lease.while_leased(self._lease.client.suspend(self._lease.run_id, self._lease.fence, {noun: [waiter.asked], "hold": True}))
-            self.add(reply.get("resume"))
+            self.add_reply(reply.get("resume"), self._waiters.get(waiter.id))
         except HoldpointError as failure:
             try:
                 if not failure.is_kind("id_conflict"):
@@ -198,7 +205,8 @@ class Waits:
         for settled in cast(list[Settled], reply["settled"]):
             identity = settled["request"]["id"]
             self.settled[identity] = settled
-            if waiter := self._waiters.get(identity):
+            replied = self._replied.pop(identity, None)
+            if waiter := self._waiters.get(identity) or replied:
                 waiter.number = int(settled.get("settled_number", "0"))
                 self._uncollected.add(waiter.number)
                 self._finish(waiter, settled)
@@ -206,7 +214,11 @@ class Waits:
 
     async def read_history(self) -> None:
         """Reads all decisions of the run, also those of earlier suspensions."""
-        after, more = "0", True
+        await self._read_settled(0)
+
+    async def _read_settled(self, number: int) -> None:
+        """Reads the decisions after a number."""
+        after, more = str(number), True
         while more:
             page = await self._lease.calling(self._lease.client.await_settled(self._lease.run_id, self._lease.fence, after, 0))
             self._record(page)
@@ -234,16 +246,43 @@ class Waits:
     def _why_ended(self) -> HoldpointError | None:
         return self._lease.stopped or self._lease.ended or (WorkerStopped() if self._draining else None)
 
+    def _set_returned(self, waiter: _Waiter) -> None:
+        self._uncollected.discard(waiter.number)
+        if self._replied.get(waiter.id) is waiter:
+            self._replied[waiter.id] = None
+
+    def add_reply(self, resume: doc.Resume | None, waiter: _Waiter | None = None) -> None:
+        """Records the decisions of a reply to a suspension, for the waiter of its request."""
+        for settled in _decisions(resume):
+            identity = settled["request"]["id"]
+            if identity not in self.settled or identity in self._replied:
+                self._replied[identity] = waiter
+        self.add(resume)
+
     def add(self, resume: doc.Resume | None) -> None:
-        """Records decisions that came with a claim, or in reply to a suspension."""
-        known = cast(dict[str, list[Settled]], resume or {})
-        for settled in [*known.get("approvals", []), *known.get("questions", [])]:
+        """Records decisions that came with a claim."""
+        for settled in _decisions(resume):
             self.settled[settled["request"]["id"]] = settled
 
-    def included(self) -> str | None:
-        """The last decision that a checkpoint stored now includes: all before the first that no caller has."""
+    async def included(self) -> str | None:
+        """The last decision that a checkpoint stored now includes: all before the first that no caller has. It reads the numbers of
+        decisions that came without them: no poll runs if rules decide every request."""
         if not self._attached:
             return None
+        if not self._replied:
+            return self._taken()
+        self._catching_up += 1
+        try:
+            await self._read_settled(self._after)
+            return self._taken()
+        finally:
+            self._catching_up -= 1
+            if not self._catching_up:
+                for waiter in self._returned:
+                    self._set_returned(waiter)
+                self._returned.clear()
+
+    def _taken(self) -> str:
         return str(min([self._after, *(number - 1 for number in self._uncollected)]))
 
     def settled_before(self, suspension: Mapping[str, Any]) -> doc.Resume | None:
@@ -257,3 +296,8 @@ class Waits:
                 require_same(settled["request"], asked)
                 found[noun].append(settled)
         return cast(doc.Resume, found) if found["approvals"] or found["questions"] else None
+
+
+def _decisions(resume: doc.Resume | None) -> list[Settled]:
+    known = cast(dict[str, list[Settled]], resume or {})
+    return [*known.get("approvals", []), *known.get("questions", [])]
