@@ -210,7 +210,7 @@ func (c *Checkpointer) Look(ctx context.Context) error {
 // scan signs every session that changed since the last complete round, unless another replica did
 // so recently.
 func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
-	started := time.Now()
+	started := time.Now() //nolint:forbidigo // how long the process has waited since, whatever the clock says
 	_, completeMs, err := c.kept.LastCheckpoint(ctx)
 	if err != nil {
 		return err
@@ -227,7 +227,8 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 	if c.setBack {
 		// What the process has seen itself is complete. A new process signs everything. The last scan is at least as
 		// long ago as this process has waited, whatever the clock says.
-		sinceMs = min(sinceMs, c.scannedMs-overlap.Milliseconds(), nowMs-time.Since(c.scannedAt).Milliseconds()-overlap.Milliseconds())
+		waitedMs := started.Sub(c.scannedAt).Milliseconds()
+		sinceMs = min(sinceMs, min(c.scannedMs, nowMs-waitedMs)-overlap.Milliseconds())
 	}
 	c.forget()
 	log, err := c.logHead(ctx)
