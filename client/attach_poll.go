@@ -129,7 +129,7 @@ func (t *Task) readSettled(ctx context.Context, number int64) error {
 		if err := t.recordSettled(settled); err != nil {
 			return err
 		}
-		// Open counts requests that are still open, and decisions beyond this page.
+		// Open counts requests that are still open, and one more if there are decisions beyond this page.
 		if len(settled.Settled) == 0 || settled.Open == 0 {
 			return nil
 		}
@@ -190,7 +190,8 @@ func (t *Task) includedDecisions(ctx context.Context) (*int64, error) {
 	if !t.attached {
 		return nil, nil
 	}
-	if len(t.replied) > 0 {
+	// After the end of all waits a page may have decisions that no goroutine gets.
+	if len(t.replied) > 0 && t.whyEnded() == nil {
 		t.catchingUp++
 		defer t.caughtUp()
 		after := t.after

@@ -93,6 +93,9 @@ func TestDecisionsThatNoCheckpointIncludesAreBounded(t *testing.T) {
 		}
 		requireCode(t, api.CodeSuspensionTooLarge, more(api.Suspension{Hold: true}))
 		requireCode(t, api.CodeSuspensionTooLarge, more(api.Suspension{}))
+		run.Attached = false
+		require.NoError(t, more(api.Suspension{Hold: true}), "the first held call of a claim")
+		run.Attached = true
 		ten := int64(10)
 		require.NoError(t, more(api.Suspension{Hold: true, Checkpoint: api.JSON(`1`), SettledAfter: &ten}), "this checkpoint includes ten of them")
 	})

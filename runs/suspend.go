@@ -110,7 +110,8 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	if startsResume(run, &c.Suspension) {
 		after = resumeAfter(run, c.SettledAfter)
 	}
-	if err := w.checkResume(run, after, len(c.Approvals)+len(c.Questions)); err != nil {
+	// The first held call after a claim attaches the worker, whose heartbeats may then say what a checkpoint includes.
+	if err := w.checkResume(run, after, len(c.Approvals)+len(c.Questions)); err != nil && (run.Attached || !c.Hold) {
 		return Reply{}, err
 	}
 	if err := c.suspending.checkSealed(run); err != nil {

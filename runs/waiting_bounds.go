@@ -72,9 +72,6 @@ func (w *workingCopy) checkMailbox(bytes int) error {
 // too many or too large together. A worker that stays attached and stores no checkpoint would otherwise add to
 // them without end, and each of its calls and views has all of them.
 func (w *workingCopy) checkResume(run *model.Run, after int64, added int) error {
-	if !run.Attached {
-		return nil // its first held call attaches it, and only then may a checkpoint name the decisions that it includes
-	}
 	count, bytes := added, 0
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.Open() || request.SettledNumber > after {

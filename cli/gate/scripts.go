@@ -15,6 +15,8 @@ type interpreter struct {
 	file string
 	// rest has options whose value is the rest of the word, or the next word.
 	rest string
+	// own has options whose value is only the rest of the word.
+	own string
 	// each has options that take one of the next words each: as many as there are letters.
 	each string
 	// alone has options without a value.
@@ -46,11 +48,11 @@ var (
 // interpreters have the names of programs without a version suffix.
 var interpreters = map[string]interpreter{
 	"sh": bash, "bash": bash, "dash": bash, "zsh": zsh, "ksh": ksh, "fish": {code: "c", alone: "ilnNPv"},
-	"busybox": {code: "c", each: "o", subcommands: true, plus: true}, "pwsh": {words: true, switches: []string{"login", "mta", "no", "sta"}},
+	"busybox": {code: "c", each: "o", alone: "aefhilmnqsuvxCEI", subcommands: true, plus: true}, "pwsh": {words: true, switches: []string{"login", "mta", "no", "sta"}},
 	"python": python, "pypy": python, "node": node, "nodejs": node,
 	"bun":  {code: "ep", subcommands: true},
 	"deno": {code: "ep", alone: "Aq", subcommands: true, switches: []string{"allow-", "deny-", "no-"}},
-	"ruby": {code: "e", rest: "FIrCKWEi", alone: "aclnpsSvwy"}, "perl": {code: "eE", rest: "IMmCDFx0i:", alone: "acflnpsStTuUvwWX"},
+	"ruby": {code: "e", rest: "IrCE", own: "FKWi", alone: "aclnpsSvwy"}, "perl": {code: "eE", rest: "I", own: "MmCDFx0i:", alone: "acflnpsStTuUvwWX"},
 	"php": {code: "r", file: "fF", rest: "dczBRE", alone: "aehilmnqsvwC"}, "lua": {rest: "el", alone: "ivEW"},
 	"tclsh": {}, "rscript": {code: "e", switches: []string{"no-", "vanilla"}}, "osascript": {code: "e", rest: "ls", alone: "i"},
 }
@@ -134,7 +136,7 @@ func (i *interpreter) isCode(option string) bool {
 		switch {
 		case strings.ContainsRune(i.code, letter):
 			return true
-		case strings.ContainsRune(i.rest, letter):
+		case strings.ContainsRune(i.rest+i.own, letter):
 			return false
 		}
 	}
@@ -183,8 +185,8 @@ func (i *interpreter) valuesOf(option string) (words int) {
 		switch {
 		case strings.ContainsRune(i.each, letter):
 			words++
-		case strings.ContainsRune(i.rest, letter):
-			if at == len(letters)-1 {
+		case strings.ContainsRune(i.rest+i.own, letter):
+			if at == len(letters)-1 && !strings.ContainsRune(i.own, letter) {
 				words++
 			}
 			return max(words, unknown)

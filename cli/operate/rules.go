@@ -69,7 +69,7 @@ func whyEnded(rule *api.RuleView, now time.Time) string {
 		return "revoked"
 	case rule.ExpiresAtMs != 0 && rule.ExpiresAtMs <= now.UnixMilli():
 		return "expired"
-	case rule.MaxUses != 0 && rule.Uses >= rule.MaxUses:
+	case rule.MaxUses != 0 && max(rule.Uses, rule.Hits) >= rule.MaxUses:
 		return "used up"
 	}
 	return ""
@@ -106,7 +106,7 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 	}
 	fields = append(fields, console.Field{"expires", console.Moment(rule.ExpiresAtMs, now)})
 	if rule.MaxUses != 0 {
-		fields = append(fields, console.Field{"most uses", strconv.FormatInt(rule.MaxUses, 10)})
+		fields = append(fields, console.Field{"uses", fmt.Sprintf("%d of %d", max(rule.Uses, rule.Hits), rule.MaxUses)})
 	}
 	if rule.RevokedAtMs != 0 {
 		fields = append(fields, console.Field{"revoked", console.Moment(rule.RevokedAtMs, now) + " by " + rule.RevokedBy})

@@ -21,7 +21,7 @@ export function Rules() {
   const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));
   const revoke = id => call("DELETE", path("rules", id)).then(reload);
   return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Decisions", "Created", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
-    const over = rule.revoked_at_ms ? html`${marked(`revoked by ${person(rule.revoked_by)}`)}, <${When} ms=${rule.revoked_at_ms} />` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : rule.max_uses && (rule.uses ?? 0) >= rule.max_uses ? "used up" : "";
+    const over = rule.revoked_at_ms ? html`${marked(`revoked by ${person(rule.revoked_by)}`)}, <${When} ms=${rule.revoked_at_ms} />` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : rule.max_uses && Math.max(rule.uses ?? 0, rule.hits) >= rule.max_uses ? "used up" : "";
     return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td><${RuleText} text=${rule.text} digest=${rule.match.input_digest} />${over && html`<div class="quiet">${over}</div>`}</td><td>${rule.hits}</td><td>${marked(person(rule.created_by))}, <${When} ms=${rule.created_at_ms} /></td>
       <td>${!over && html`<${Confirm} label="Revoke" question="Its decisions stay." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
   })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;

@@ -180,7 +180,7 @@ export class Task<Input = unknown> {
     let sent = suspension;
     if (checkpoint !== undefined) {
       sent = copied({ ...suspension, checkpoint })!;
-      const settledAfter = suspension.settled_after ?? await this.#waits.included();
+      const settledAfter = suspension.settled_after ?? await this.#waits.included(this.#lease.with(options));
       if (settledAfter !== undefined) sent.settled_after = settledAfter;
     }
     try {
@@ -265,7 +265,7 @@ export class Task<Input = unknown> {
    */
   async saveCheckpoint(checkpoint: unknown, options: CallOptions = {}): Promise<void> {
     const stored = copied(jsonOrNone(checkpoint)) ?? undefined;
-    const after = stored === undefined ? undefined : await this.#waits.included();
+    const after = stored === undefined ? undefined : await this.#waits.included(this.#lease.with(options));
     const beat = await this.#lease.calling(() =>
       this.#client.heartbeat(
         this.runId,

@@ -1,5 +1,6 @@
 import { cancelledError, stoppedError } from "./ended.js";
 import { isKind, isTransient } from "./errors.js";
+import type { CallOptions } from "./http.js";
 import { type Lease, both, ownCallMs } from "./lease.js";
 import { answers, asksTheSame, type Asked, type SettledRequest, showsTheSame } from "./match.js";
 import { now } from "./retry.js";
@@ -213,15 +214,15 @@ export class Waits {
 
   /** Reads all decisions of the run, also those of earlier suspensions. */
   async readHistory(): Promise<void> {
-    await this.#readSettled(0n);
+    await this.#readSettled(0n, { signal: this.#lease.handler });
   }
 
   /** Reads the decisions after a number. */
-  async #readSettled(number: bigint): Promise<void> {
+  async #readSettled(number: bigint, options: CallOptions): Promise<void> {
     for (let after = String(number); ; ) {
-      const page = await this.#lease.calling(() => this.#lease.client.awaitSettled(this.#lease.runId, this.#lease.fence, after, 0, { signal: this.#lease.handler }));
+      const page = await this.#lease.calling(() => this.#lease.client.awaitSettled(this.#lease.runId, this.#lease.fence, after, 0, options));
       this.#record(page);
-      // Open counts requests that are still open, and decisions beyond this page.
+      // Open counts requests that are still open, and one more if there are decisions beyond this page.
       if (page.settled.length === 0 || page.open === 0) return;
       after = page.after;
     }
@@ -267,12 +268,13 @@ export class Waits {
    * The last decision that a checkpoint stored now includes: all before the first that no caller has. It reads the numbers of
    * decisions that came without them: no poll runs if rules decide every request.
    */
-  async included(): Promise<string | undefined> {
+  async included(options: CallOptions): Promise<string | undefined> {
     if (!this.#attached) return undefined;
-    if (this.#replied.size === 0) return this.#taken();
+    // After the end of all waits a page may have decisions that no caller gets.
+    if (this.#replied.size === 0 || this.#whyEnded() !== undefined) return this.#taken();
     this.#catchingUp++;
     try {
-      await this.#readSettled(this.#after);
+      await this.#readSettled(this.#after, options);
       return this.#taken();
     } finally {
       if (--this.#catchingUp === 0) for (const waiter of this.#returned.splice(0)) this.#setReturned(waiter);

@@ -13,7 +13,7 @@ globalThis.document = { addEventListener() {}, getElementById: () => null, query
 globalThis.setInterval = globalThis.setTimeout = () => 0;
 globalThis.scrollTo = () => {};
 const assets = process.env.HOLDPOINT_ASSETS;
-const { inbox } = await import(assets + "/inbox.js");
+const { changed, inbox } = await import(assets + "/inbox.js");
 const { go, setQuery, typeQuery } = await import(assets + "/route.js");
 const { followFilter } = await import(assets + "/selection.js");
 
@@ -37,7 +37,7 @@ test("what another filter hides is no longer selected", () => {
   stop();
 });
 
-test("what leaves by itself stays selected, and so does what is sent", () => {
+test("what leaves by itself stays selected, and so does what is sent", async () => {
   setQuery({ q: "", agent: "" }, true);
   const stop = followFilter();
   selects({ one: {}, two: { sending: "Denying in 3 s" } });
@@ -47,5 +47,12 @@ test("what leaves by itself stays selected, and so does what is sent", () => {
   assert.equal(selected(), "one two");
   go("/?q=other");
   assert.equal(selected(), "two");
+  changed();
+  await null;
+  assert.equal(selected(), "two");
+  delete inbox.prompts.get("two").sending; // it was taken back, and stands where nobody sees it
+  changed();
+  await null;
+  assert.equal(selected(), "");
   stop();
 });

@@ -222,7 +222,7 @@ class Waits:
         while more:
             page = await self._lease.calling(self._lease.client.await_settled(self._lease.run_id, self._lease.fence, after, 0))
             self._record(page)
-            # Open counts requests that are still open, and decisions beyond this page.
+            # Open counts requests that are still open, and one more if there are decisions beyond this page.
             after, more = page["after"], bool(page["settled"]) and page["open"] > 0
 
     def _finish(self, waiter: _Waiter, outcome: Settled | HoldpointError) -> None:
@@ -269,7 +269,8 @@ class Waits:
         decisions that came without them: no poll runs if rules decide every request."""
         if not self._attached:
             return None
-        if not self._replied:
+        # After the end of all waits a page may have decisions that no caller gets.
+        if not self._replied or self._why_ended():
             return self._taken()
         self._catching_up += 1
         try:
