@@ -41,6 +41,17 @@ func (a *rig) received(t *testing.T, session string) *reply {
 const messageOfQ1 = "parent-clarification-answer-q1"
 
 func testMailbox(t *testing.T, a *rig) {
+	parallel(t, "a call reads its mailbox", func(t *testing.T) {
+		session := a.child(t, a.parent(t)).session
+		a.post(t, "/v1/sessions/"+session+"/interrupt", "").want(http.StatusOK) // no run is active
+		made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"kind":"call","input":"go","claim":{"worker_id":"w1"},"suspend":{"hold":true,"approvals":[%s]}}`,
+			session, approval("a1"))).want(http.StatusAccepted)
+		call := wantedRun{session: session, run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
+		a.post(t, "/v1/runs/"+call.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		on := a.ask(t, call, question("q1"), `,"park":false`).want(http.StatusAccepted).textAt("clarification", "run_id")
+		a.post(t, "/v1/runs/"+on+"/questions", answer("q1", `"answers":`+goodAnswers)).want(http.StatusAccepted)
+		require.Len(t, a.received(t, session).list(), 1)
+	})
 	parallel(t, "a child that goes on reads its mailbox", func(t *testing.T) {
 		parent := a.parent(t)
 		child := a.child(t, parent)

@@ -15,7 +15,7 @@ func testRetry(t *testing.T, a *rig) {
 	path := "/v1/runs/" + run
 	a.post(t, "/v1/runs", `{"session_id":"`+session+`","run_id":"`+run+`","input":1,"claim":{"worker_id":"w"}}`).want(http.StatusAccepted)
 	a.post(t, path+"/retry", "").refused(api.CodeRunStateConflict)
-	a.post(t, path+"/release", `{"fence":"1","last_error":"flaky","attempt":1}`).want(http.StatusOK)
+	a.post(t, path+"/release", `{"fence":"1","last_error":"flaky","attempt":1,"delay_ms":0}`).want(http.StatusOK)
 	view := a.get(t, path).want(http.StatusOK)
 	require.Equal(t, "flaky", view.at("last_error"))
 	a.post(t, path+"/claim", `{"worker_id":"w"}`).want(http.StatusOK)

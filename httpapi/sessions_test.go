@@ -186,6 +186,13 @@ func testSessions(t *testing.T, a *rig) {
 		again := a.post(t, "/v1/sessions/"+run.session+"/interrupt", "").want(http.StatusOK)
 		require.Equal(t, false, again.at("interrupted"))
 	})
+	parallel(t, "an interrupt has no outputs", func(t *testing.T) {
+		run := a.claimed(t)
+		a.post(t, "/v1/runs/"+run.run+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"output","content":"done"}]}`, run.fence)).want(http.StatusAccepted)
+		done := a.post(t, "/v1/sessions/"+run.session+"/interrupt", "").want(http.StatusOK)
+		require.Equal(t, []any{}, done.at("session", "outputs"))
+		require.Equal(t, 1.0, done.at("session", "outputs_count"))
+	})
 	parallel(t, "end", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		queued := a.post(t, "/v1/sessions/"+run.session+"/runs", `{"input":2}`).want(http.StatusAccepted)

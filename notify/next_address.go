@@ -13,7 +13,7 @@ import (
 
 const (
 	// triesBeforeNext is how often a message fails at an address before it goes to the person's next one: over about
-	// six minutes.
+	// a minute.
 	triesBeforeNext = 3
 	// longestWaitMs is the longest pause of a receiver that is waited for while the person has another address.
 	longestWaitMs = 5 * 60_000

@@ -360,7 +360,7 @@ func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 		SessionID: c.SessionID, MessageID: messageID, RunID: c.RunID, FromSessionID: c.FromSessionID,
 		State: api.MessagePending, Subject: subjectAnswer, Payload: c.Message, CreatedAtMs: w.nowMs,
 	}
-	if w.childIsOver() {
+	if w.childIsOver(c.RunID) {
 		message.State, message.LastError = api.MessageDeadLetter, childIsClosed
 	}
 	w.changes.NewMessages = append(w.changes.NewMessages, message)

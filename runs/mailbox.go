@@ -99,7 +99,7 @@ func (c *ReplayMessage) Spec() Spec {
 
 // Needs implements Command.
 func (c *ReplayMessage) Needs() Needs {
-	return Needs{SessionID: c.SessionID, MessageID: c.MessageID}
+	return Needs{SessionID: c.SessionID, MessageID: c.MessageID, UnfinishedBesides: true}
 }
 
 func (c *ReplayMessage) prepare(*Call, IDSource) error { return nil }
@@ -115,7 +115,7 @@ func (c *ReplayMessage) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, refusal.New(api.CodeMessageNotFound, "message %s was acknowledged and is not a dead letter", c.MessageID)
 	case message.State == api.MessagePending:
 		return Reply{Messages: []model.Message{*message}, Existing: true}, nil
-	case w.childIsOver():
+	case w.childIsOver(message.RunID):
 		w.deadLetter(message, childIsClosed)
 	default:
 		message.State = api.MessagePending

@@ -118,8 +118,9 @@ func (w *workingCopy) acknowledge(message *model.Message) {
 	w.saveMessage(message)
 }
 
-// childIsOver reports whether the session has ended or has no active run, so that nobody reads
-// its messages. The run that asked is the active run unless it is terminal.
-func (w *workingCopy) childIsOver() bool {
-	return w.session.EndedAtMs != 0 || w.session.ActiveRunID == ""
+// childIsOver reports whether nobody reads the session's messages: it has ended, or no run is active, and the run that
+// asked is over. A call is never the active run, because it takes no slot.
+func (w *workingCopy) childIsOver(askedBy string) bool {
+	run := w.run(askedBy)
+	return w.session.EndedAtMs != 0 || w.session.ActiveRunID == "" && (run == nil || model.Terminal(run.Status))
 }

@@ -176,10 +176,11 @@ func (h *handlers) getRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 func untilOf(r *http.Request) (func(*model.Run) bool, error) {
-	switch wire.Query(r).Get("until") {
-	case "", "decided":
+	query := wire.Query(r)
+	switch until := query.Get("until"); {
+	case until == "decided", !query.Has("until"):
 		return func(run *model.Run) bool { return !model.Waiting(run.Status) }, nil
-	case "terminal":
+	case until == "terminal":
 		return func(run *model.Run) bool { return model.Terminal(run.Status) }, nil
 	default:
 		return nil, wire.BadQuery("until", "decided or terminal")

@@ -109,6 +109,7 @@ func (h *handlers) interruptSession(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
+	kit.WithoutOutputs(record)
 	view := record.View()
 	return wire.Respond(w, r, http.StatusOK, api.InterruptReply{Interrupted: reply.Interrupted, Session: view, Snapshot: view.Snapshot})
 }

@@ -79,9 +79,13 @@ func release(r *http.Request, runID string, body *api.ReleaseBody, faults *refus
 	if body.Fence == nil {
 		faults.Add("/fence", "is required")
 	}
+	var delayMs int64
+	if body.DelayMs != nil {
+		delayMs = *body.DelayMs // unlike a lease, a delay may be 0
+	}
 	return &runs.Release{
 		RunID: runID, Fence: kit.RequiredFence(faults, body.Fence), Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter,
-		LastError: body.LastError, Attempt: body.Attempt, DelayMs: kit.OptionalNumber(body.DelayMs),
+		LastError: body.LastError, Attempt: body.Attempt, DelayMs: delayMs,
 	}
 }
 
