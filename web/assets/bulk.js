@@ -21,15 +21,17 @@ function Reason({ count, send, close }) {
 
 function Bar({ chosen, denying, setDenying, ask }) {
   const names = chosen.map(one => one.handle).join();
-  // It is about other prompts than before: nobody aimed at them yet.
-  useLayoutEffect(() => { if (!ownSince("bulk")) shifted("bulk"); }, [names]);
+  const all = matching(), others = all.some(one => !inbox.selected.has(one.handle));
+  const unread = chosen.filter(one => !isSeen(one)).length;
+  const barred = chosen.filter(one => one.barred).length;
+  // It is about other prompts than before, or its lines break elsewhere: nobody aimed at these buttons yet.
+  const layout = [names, unread, barred, others && String(all.length).length].join("|");
+  useLayoutEffect(() => { if (!ownSince("bulk")) shifted("bulk"); }, [layout]);
   useEffect(() => {
     shifted("bulk");
     return () => shiftedAll(); // what lay under it
   }, []);
   const able = chosen.every(canDecide);
-  const unread = chosen.filter(one => !isSeen(one)).length;
-  const barred = chosen.filter(one => one.barred).length;
   const send = (event, decision, list) => {
     if (list.length === 0 || !list.every(canDecide) || !steady("bulk", event)) return;
     decided();
@@ -41,13 +43,13 @@ function Bar({ chosen, denying, setDenying, ask }) {
     if (chosen.length === 1) send(event, { behavior: "allow" }, chosen.filter(isSeen));
     else if (steady("bulk", event)) ask(chosen.map(one => ({ one, digest: one.digest })));
   };
-  const [first] = chosen, all = matching();
+  const [first] = chosen;
   return html`<div class="bulk" role="group" aria-label="Selected">${first.sending ? html`<span role="status">${first.sending}</span><${Undo} one=${first} handle="bulk" />` : denying
     ? html`<${Reason} count=${chosen.length} send=${deny} close=${() => setDenying(false)} />`
     : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "") || unread === chosen.length} onClick=${allow}>Allow selected (${chosen.length - unread})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
-      ${all.some(one => !inbox.selected.has(one.handle)) && html`<button class="quiet" onClick=${selectAll}>Select all ${all.length} that match</button>`}
+      ${others && html`<button class="quiet" onClick=${selectAll}>Select all ${all.length} that match</button>`}
       ${barred > 0 && html`<span role="status">${barred} of these are your own requests. Someone else has to allow them.</span>`}
       ${unread > 0 && html`<span role="status">${unreadWords(unread)}</span>`}`}</div>`;
 }
