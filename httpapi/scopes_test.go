@@ -98,6 +98,8 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 		for _, path := range []string{"/v1/sessions/theirs:1/runs", "/v1/sessions/theirs:1/input"} {
 			a.post(t, path, `{"input":1,"agent_id":"our-agent"}`, bearer(agent)).refused(api.CodeSessionNotFound)
 		}
+		keyed := a.post(t, "/v1/sessions", `{"agent_id":"our-agent"}`, bearer(agent), key("session-"+bound)).want(http.StatusCreated)
+		require.Equal(t, keyed.at("session_id"), a.post(t, "/v1/sessions", `{"agent_id":"our-agent"}`, bearer(agent), key("session-"+bound)).want(http.StatusCreated).at("session_id"))
 		made := a.post(t, "/v1/runs", `{"agent_id":"our-agent","input":1}`, bearer(agent)).want(http.StatusAccepted)
 		a.get(t, "/v1/sessions/"+made.textAt("session_id"), bearer(agent)).want(http.StatusOK)
 		if len(body.AgentIDs) > 0 {

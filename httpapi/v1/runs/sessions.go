@@ -5,11 +5,13 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/v1/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -33,7 +35,11 @@ func (h *handlers) createSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	byKey := key != "" && body.SessionID == nil
 	if byKey {
-		command.SessionID = kit.IDFromKey(runs.PrefixSession, actor.Name, key)
+		caller, scope := auth.From(r.Context()), actor.Name
+		if caller.Via != auth.ViaOpen && caller.Principal != actor.Name {
+			scope = runs.CallerScope(caller.Principal, actor.Name) // the name alone may be another principal
+		}
+		command.SessionID = reads.SessionPrefixFor(caller) + kit.IDFromKey(runs.PrefixSession, scope, key)
 	}
 	reply, err := h.Store.Do(r.Context(), command)
 	if kit.KeyReused(byKey, err) {
