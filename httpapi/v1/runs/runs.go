@@ -176,11 +176,10 @@ func (h *handlers) getRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 func untilOf(r *http.Request) (func(*model.Run) bool, error) {
-	query := wire.Query(r)
-	switch until := query.Get("until"); {
-	case until == "decided", !query.Has("until"):
+	switch wire.Query(r).Get("until") {
+	case "", "decided":
 		return func(run *model.Run) bool { return !model.Waiting(run.Status) }, nil
-	case until == "terminal":
+	case "terminal":
 		return func(run *model.Run) bool { return model.Terminal(run.Status) }, nil
 	default:
 		return nil, wire.BadQuery("until", "decided or terminal")
