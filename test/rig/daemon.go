@@ -76,11 +76,14 @@ func (d *daemon) awaitReady(ready func(context.Context) error) error {
 }
 
 // signal sends a signal to the process, if it is still there, and waits for its end when it is
-// one that ends it.
+// one that ends it, and until it stands still when it is one that stops it.
 func (d *daemon) signal(signal syscall.Signal) {
-	_ = d.command.Process.Signal(signal) // it may be gone
-	if signal == syscall.SIGKILL || signal == syscall.SIGTERM || signal == syscall.SIGINT {
+	err := d.command.Process.Signal(signal) // it may be gone
+	switch {
+	case signal == syscall.SIGKILL || signal == syscall.SIGTERM || signal == syscall.SIGINT:
 		<-d.ended
+	case signal == syscall.SIGSTOP && err == nil:
+		awaitStopped(d.command.Process.Pid)
 	}
 }
 
