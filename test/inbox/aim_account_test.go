@@ -130,6 +130,16 @@ func (l *look) under(x, y float64) *box {
 	return nil
 }
 
+// reached are what a press at a place reaches: what is under it, and for a finger also what is next to it.
+func (l *look) reached(p press, finger bool) []*box {
+	reached := []*box{l.under(p.x, p.y)}
+	if finger {
+		const near = 2 // px; the browser presses the button at the edge of which a finger is
+		reached = append(reached, l.under(p.x, p.y-near), l.under(p.x, p.y+near), l.under(p.x-near, p.y), l.under(p.x+near, p.y))
+	}
+	return reached
+}
+
 // prompts are those that a box decides about.
 func (l *look) prompts(at *box) []string {
 	switch {
@@ -197,14 +207,17 @@ func (s *person) wrong(made sent) string {
 		return "nothing was there to aim at"
 	}
 	if last.key == "" {
-		at := before.under(last.x, last.y)
-		switch {
-		case !slices.Contains(before.prompts(at), handle):
-			return "another prompt, or none, was under the pointer"
-		case !strings.HasPrefix(at.Label, made.Verb):
-			return fmt.Sprintf("%s %q was under the pointer", at.Kind, at.Label)
+		why := "another prompt, or none, was under the pointer"
+		for _, at := range before.reached(last, s.phone) {
+			switch {
+			case !slices.Contains(before.prompts(at), handle):
+			case strings.HasPrefix(at.Label, made.Verb):
+				return ""
+			default:
+				why = fmt.Sprintf("%s %q was under the pointer", at.Kind, at.Label)
+			}
 		}
-		return ""
+		return why
 	}
 	if last.isText() && before.Field && s.left.t <= before.T {
 		return "the person was typing into a field"
