@@ -146,6 +146,7 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 	ask := func(schema, payload string) string {
 		return questions(fmt.Sprintf(`{"id":"q","tool_call_id":"c","questions":[],"payload":%s,"response_schema":%s}`, payload, schema))
 	}
+	const never = `{"options":[{"label":"Sure","id":"yes","value":true},{"label":"Never","id":"no","value":false}]}`
 	for name, c := range map[string]struct{ schema, payload, answers, value string }{
 		"text":                {`{"type":"string"}`, `{}`, `["7"]`, `"7"`},
 		"integer":             {`{"type":"integer"}`, `{}`, `[" 7 "]`, `7`},
@@ -165,6 +166,12 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 		"an id in a list":     {`{"type":"array","items":{"enum":["b","Red"]}}`, `{"options":[{"id":"b","label":"Blue"},{"id":"r","label":"Red"}]}`, `["Blue","Red"]`, `["b","Red"]`},
 		"an option in a list": {`{"type":"array","items":{"type":"string"},"minItems":1}`, `{"options":["a","b"]}`, `["a"]`, `["a"]`},
 		"no type":             {`{}`, `{}`, `["true"]`, `"true"`},
+		"an id's value":       {`{}`, never, `["no"]`, `false`},
+		"an id of two types":  {`{"type":["boolean","string"]}`, never, `["no"]`, `false`},
+		"an id that is a label of another": {
+			`{}`, `{"options":[{"label":"Delete","id":"keep","value":1},{"label":"keep","id":"x","value":2}]}`, `["keep"]`, `2`,
+		},
+		"ids in a list": {`{"type":"array"}`, never, `["no","Sure"]`, `[false,true]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := service.waiting(t, ask(c.schema, c.payload))
@@ -196,6 +203,17 @@ func testTypedToolInput(t *testing.T, service, _ *replica) {
 		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["A"]}}}`).invalid("answers", "value", "answers")
 		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["B"]}}}`).Want(http.StatusOK)
 		require.Equal(t, "3", string(service.recorded(t, r).Value))
+	})
+
+	t.Run("an id selects one of two options with the same label", func(t *testing.T) {
+		r := service.waiting(t, ask(`{}`, `{"options":[{"label":"Prod","id":"eu","value":1},{"label":"Prod","id":"us","value":2},
+			{"label":"Dev","id":"dev","value":3},{"label":"Test","id":"dev","value":4}]}`))
+		requestID := service.requestID(t, r)
+		for _, several := range []string{"Prod", "dev"} {
+			service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["`+several+`"]}}}`).invalid("answers", "value", "answers")
+		}
+		service.reply(t, requestID, `{"decision":"accept","answers":{"value":{"answers":["us"]}}}`).Want(http.StatusOK)
+		require.Equal(t, "2", string(service.recorded(t, r).Value))
 	})
 
 	t.Run("null is a value where it fits", func(t *testing.T) {

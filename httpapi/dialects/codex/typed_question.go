@@ -22,10 +22,10 @@ type typedQuestion struct {
 	schema               api.JSON
 }
 
-// choice is a value with a label.
+// choice is a value with a label, and an id unless it has none.
 type choice struct {
-	label, description string
-	value              api.JSON
+	label, id, description string
+	value                  api.JSON
 }
 
 // typedQuestionOf reads a typed question from its payload, schema and kind. The choices come from
@@ -60,7 +60,10 @@ func choiceOf(option api.JSON, named kit.Enum) (choice, bool) {
 	if document.Kind(option) != '{' {
 		return choice{label: kit.Label(option), value: option}, true
 	}
-	found := choice{label: kit.Text(kit.Get(option, "label")), description: kit.Text(kit.Get(option, "description")), value: named.ValueOf(option)}
+	found := choice{
+		label: kit.Text(kit.Get(option, "label")), id: kit.Text(kit.Get(option, "id")),
+		description: kit.Text(kit.Get(option, "description")), value: named.ValueOf(option),
+	}
 	return found, found.label != ""
 }
 
@@ -77,11 +80,11 @@ func (t *typedQuestion) shown(request *api.UserQuestionRequest) Question {
 	return shown
 }
 
-// value converts texts to a value: the choice with that label, or the text converted to the
-// schema's type. The domain checks the value against the schema. fault says why the texts are not one
+// value converts texts to a value: the choice with that label or, failing that, id, or the text converted to
+// the schema's type. The domain checks the value against the schema. fault says why the texts are not one
 // value; it is empty if they are.
 func (t *typedQuestion) value(given []string) (value api.JSON, fault string) {
-	choices := t.byLabel()
+	choices := t.byName()
 	for _, text := range given {
 		if choices[text].ambiguous {
 			return nil, textAmbiguous
@@ -120,27 +123,39 @@ func (t *typedQuestion) whole(value api.JSON, types map[string]bool) bool {
 	return slices.ContainsFunc(kit.Elements(kit.Get(t.schema, "enum")), func(one api.JSON) bool { return kit.KeyOf(one) == kit.KeyOf(value) })
 }
 
-// labelled is what a label stands for.
-type labelled struct {
+// chosen is what a label or an id stands for.
+type chosen struct {
 	value api.JSON
-	// ambiguous: choices with different values have the label.
+	// ambiguous: choices with different values have the label, or the id.
 	ambiguous bool
 }
 
-// byLabel returns what each label stands for. Callers control the number of choices and of look-ups, so each
-// choice is read once, whatever the number of look-ups.
-func (t *typedQuestion) byLabel() map[string]labelled {
-	values := make(map[string]labelled, len(t.choices))
+// byName returns what each label stands for, and each id that is not a label too. Callers control the number of
+// choices and of look-ups, so each choice is read once, whatever the number of look-ups.
+func (t *typedQuestion) byName() map[string]chosen {
+	labels, ids := make(map[string]chosen, len(t.choices)), map[string]chosen{}
 	for _, found := range t.choices {
-		first, known := values[found.label]
-		switch {
-		case !known:
-			values[found.label] = labelled{value: found.value}
-		case !first.ambiguous && kit.Compact(first.value) != kit.Compact(found.value):
-			values[found.label] = labelled{ambiguous: true}
+		keepName(labels, found.label, found.value)
+		if found.id != "" {
+			keepName(ids, found.id, found.value)
 		}
 	}
-	return values
+	for id, found := range ids {
+		if _, known := labels[id]; !known {
+			labels[id] = found
+		}
+	}
+	return labels
+}
+
+func keepName(names map[string]chosen, name string, value api.JSON) {
+	first, known := names[name]
+	switch {
+	case !known:
+		names[name] = chosen{value: value}
+	case !first.ambiguous && kit.Compact(first.value) != kit.Compact(value):
+		names[name] = chosen{ambiguous: true}
+	}
 }
 
 // typesOf returns the types in a schema.

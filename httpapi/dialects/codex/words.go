@@ -70,7 +70,7 @@ const (
 
 const (
 	textInvalid   = "request validation failed"
-	textAmbiguous = "Several options have this label: answer with an option's id, or on another face"
+	textAmbiguous = "Several options have this label or id: answer with the id of one option, or on another face"
 	textInternal  = "internal server error"
 	textDraining  = "the service is shutting down; try again"
 	textDeleted   = "This chat was permanently deleted and is no longer available."
