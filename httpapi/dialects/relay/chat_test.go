@@ -163,7 +163,9 @@ func TestEventsOfWorkers(t *testing.T) {
 			c := s.chat(t)
 			w := c.started()
 			w.reports(`{"type":"connected","sessionId":"x"}`, `{"type":"relay","id":"x"}`, `{"type":"relay_resolved"}`, `{"type":"question"}`,
-				`{"type":"question_resolved"}`, `{"type":"harness_start"}`, `{"type":"harness_end"}`, `{"type":"text","id":"1","content":"x"}`)
+				`{"type":"question_resolved"}`, `{"type":"harness_start"}`, `{"type":"harness_end"}`,
+				`{"type":"harness_end","parentId":"x"}`, `{"type":"harness_start","parent_id":"x","agentId":"helper"}`,
+				`{"type":"harness_end","parentId":"x","runId":"`+c.run+`"}`, `{"type":"text","id":"1","content":"x"}`)
 			c.tells("text", `"id":"1","content":"x"`)
 		})
 		t.Run("the result of a denied call is told once", func(t *testing.T) {

@@ -108,7 +108,8 @@ func (s *chatStream) workerEvent(event *model.Event) {
 	used := append(from.override(given), "type")
 	// Only the worker knows when an agent inside the run begins and ends. For the run itself the
 	// service knows.
-	if reserved[name] || from.parentID == "" && (name == "harness_start" || name == "harness_end") {
+	ofRun := from.parentID == "" || from.runID == event.RunID
+	if reserved[name] || ofRun && (name == "harness_start" || name == "harness_end") {
 		s.logSkipped("a frame that is the service's own", event)
 		return
 	}
