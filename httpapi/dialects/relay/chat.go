@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -19,8 +20,11 @@ const (
 	sourceKind   = "chat"
 )
 
-// closeTimeout limits how long recording a client's disconnect may take.
+// closeTimeout limits how long recording a client's disconnect, or the end of a refused chat, may take.
 const closeTimeout = 10 * time.Second
+
+// reasonRefused is why the session of a refused chat has ended.
+const reasonRefused = "the chat was refused"
 
 // chat is the content of a body.
 type chat struct {
@@ -94,9 +98,14 @@ func (f *face) readChat(r *http.Request, body kit.Object) (*chat, error) {
 	return c, nil
 }
 
-// createChat creates the session, its rules, and then the run. If it fails before the run exists,
-// the session and its rules have no effect.
+// createChat creates the session, its rules, and then the run. When one of them is refused, the session that it
+// has created is ended.
 func (f *face) createChat(ctx context.Context, c *chat) error {
+	if caller := auth.From(ctx); caller != nil && len(c.rules) > 0 {
+		if err := caller.Check(auth.WriteRule); err != nil {
+			return err
+		}
+	}
 	commands := []runs.Command{&runs.CreateSession{SessionID: c.sessionID, AgentID: f.agentID, Metadata: c.state.metadata()}}
 	for _, rule := range c.rules {
 		commands = append(commands, rule)
@@ -105,12 +114,25 @@ func (f *face) createChat(ctx context.Context, c *chat) error {
 		SessionID: c.sessionID, SessionGiven: true, RunID: c.state.RunID, Input: c.input, AgentID: f.agentID,
 		SourcePlugin: sourcePlugin, SourceKind: sourceKind, ActorID: c.actor.Name, Caller: c.actor.Name,
 	})
-	for _, command := range commands {
+	for i, command := range commands {
 		if _, err := f.Store.Do(ctx, command); err != nil {
+			if i > 0 {
+				f.endRefused(ctx, c)
+			}
 			return err
 		}
 	}
 	return nil
+}
+
+// endRefused ends the session of a chat that was refused, which revokes its rules: a client that tries again gets
+// another session. It acts for the service, because the caller of a chat may not be allowed to end sessions.
+func (f *face) endRefused(request context.Context, c *chat) {
+	ctx, cancel := context.WithTimeout(auth.With(context.WithoutCancel(request), nil), closeTimeout)
+	defer cancel()
+	if _, err := f.Store.Do(ctx, &runs.EndSession{SessionID: c.sessionID, Reason: reasonRefused, Actor: c.actor}); err != nil {
+		f.logFailure(ctx, c, "end a refused chat", err)
+	}
 }
 
 // closeIfLeft records that the client disconnected, so that its relays are gone on every replica.

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,10 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 func TestPermissions(t *testing.T) {
@@ -118,6 +123,68 @@ func TestPermissionsThatDoNotFit(t *testing.T) {
 		s.get(t, "/v1/sessions").Into(&sessions)
 		require.Empty(t, sessions)
 	})
+}
+
+// ruleless is a store that refuses the rules of sessions, as at their limit.
+type ruleless struct{ runs.Store }
+
+func (r ruleless) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	if call, ok := command.(*runs.Call); ok {
+		if _, adds := call.Command.(*runs.AddRule); adds {
+			return runs.Reply{}, refusal.New(api.CodeTooManyRules, "the session would have too many rules in force")
+		}
+	}
+	return r.Store.Do(ctx, command)
+}
+
+// A refused chat leaves no session that goes on, and no rule in force.
+func TestRefusedChats(t *testing.T) {
+	t.Parallel()
+	const body = `{` + hello + `,"permissions":{"allowlist":[{"tool":"bash"}],"deny":["rm"]}}`
+	t.Run("without the right to write rules", func(t *testing.T) {
+		t.Parallel()
+		store := dialecttest.SQLite(t)
+		keyring := auth.NewKeyring(auth.Options{
+			Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+		})
+		s := serve(t, store, relay.Options{}, func(o *httpapi.Options) { o.Keyring = keyring })
+		token := func(role api.Role) dialecttest.Option {
+			made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: "the-" + string(role), Role: role}, "user:test", "")
+			require.NoError(t, err)
+			return dialecttest.Header("Authorization", "Bearer "+made.Secret)
+		}
+		agent, admin := token(api.RoleAgent), token(api.RoleAdmin)
+		s.Post(t, "/chat", body, agent).Want(http.StatusForbidden)
+		require.Zero(t, s.Get(t, "/v1/sessions", admin).Count(), "nothing is made")
+		require.Equal(t, "connected", s.Follow(t, http.MethodPost, "/chat", `{`+hello+`}`, agent).Frame().Event, "rules are what it may not write")
+	})
+	for name, c := range map[string]struct {
+		status int
+		store  func(runs.Store) runs.Store
+		change func(*httpapi.Options)
+	}{
+		"a run beyond the limit": {http.StatusTooManyRequests, func(store runs.Store) runs.Store { return store }, func(o *httpapi.Options) {
+			o.Limits.Quota.Queued, o.Backlogs = 1, o.Store.(wire.BacklogReader)
+		}},
+		"a rule beyond the limit": {http.StatusConflict, func(store runs.Store) runs.Store { return ruleless{store} }, func(*httpapi.Options) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, c.store(dialecttest.SQLite(t)), relay.Options{}, c.change)
+			first := s.chat(t)
+			for range 2 {
+				refused := s.post(t, "/chat", body)
+				require.Equal(t, c.status, refused.Status, refused.Text)
+			}
+			var sessions []api.SessionSummaryView
+			s.get(t, "/v1/sessions").Into(&sessions)
+			require.Len(t, sessions, 3)
+			for _, session := range sessions {
+				require.Equal(t, session.SessionID != first.session, session.Status == api.SessionEnded, "what existed goes on")
+				require.Zero(t, s.get(t, "/v1/rules?session_id="+session.SessionID).Count())
+			}
+		})
+	}
 }
 
 func TestAlwaysIsExact(t *testing.T) {

@@ -191,8 +191,12 @@ func (s *chatStream) endRun(event *model.Event) {
 
 // logFailure logs a failure of the service that no reply can show.
 func (s *chatStream) logFailure(ctx context.Context, message string, err error) {
-	s.face.Logger.LogAttrs(ctx, slog.LevelError, "relay", slog.String("failed", message),
-		slog.String("session_id", s.chat.sessionID), slog.String("error", err.Error()))
+	s.face.logFailure(ctx, s.chat, message, err)
+}
+
+func (f *face) logFailure(ctx context.Context, c *chat, message string, err error) {
+	f.Logger.LogAttrs(ctx, slog.LevelError, "relay", slog.String("failed", message),
+		slog.String("session_id", c.sessionID), slog.String("error", err.Error()))
 }
 
 // logSkipped logs an event that was left out of the stream.
