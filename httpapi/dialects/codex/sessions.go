@@ -46,6 +46,8 @@ const (
 	defaultSessions = 100
 	maxSessionsPage = 200
 	maxPassedOver   = 200
+	// sessionReads is how many pages of sessions one call reads. The next call goes on.
+	sessionReads = 10
 )
 
 // fromStart is the cursor before the first session, for a first page that waiting sessions fill. It is
@@ -84,8 +86,9 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 	for i := range list.Data {
 		seen[list.Data[i].SessionID] = true
 	}
-	for len(list.Data) < limit {
-		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), reads.SessionQuery{After: after, Limit: limit})
+	size := limit
+	for reading := 0; reading < sessionReads && len(list.Data) < limit; reading++ {
+		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), reads.SessionQuery{After: after, Limit: size})
 		if err != nil {
 			return err
 		}
@@ -97,10 +100,11 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 				list.Data = append(list.Data, summaryOf(session))
 			}
 		}
-		if read == len(page) && len(page) < limit {
+		if read == len(page) && len(page) < size {
 			next = ""
 			break
 		}
+		size = maxSessionsPage // sessions that are not shown have taken the places of others
 	}
 	list.NextCursor = kit.OrNull(next)
 	return wire.Respond(w, r, http.StatusOK, list)

@@ -183,6 +183,54 @@ func TestListOfSessionsBehindManySystemSessions(t *testing.T) {
 	require.EqualValues(t, 200, store.heads.Load()-before)
 }
 
+// endedFirst is a store with 3,000 ended sessions before the others. It counts the reads of the list.
+type endedFirst struct {
+	runs.Store
+	reads atomic.Int64
+}
+
+func (s *endedFirst) Within(reads.Scope) reads.Reader { return s }
+
+func (s *endedFirst) Sessions(ctx context.Context, q reads.SessionQuery) ([]model.SessionSummary, error) {
+	s.reads.Add(1)
+	var page []model.SessionSummary
+	for i := range 3_000 {
+		if id := fmt.Sprintf("ended-%04d", i); id > q.After && len(page) < q.Limit {
+			page = append(page, model.SessionSummary{Session: model.Session{SessionID: id, EndedAtMs: 1}})
+		}
+	}
+	if len(page) == q.Limit {
+		return page, nil
+	}
+	q.Limit -= len(page)
+	rest, err := s.Store.Sessions(ctx, q)
+	return append(page, rest...), err
+}
+
+// A call reads a bounded number of pages, and the next one goes on after them.
+func TestListOfSessionsBehindManyEndedSessions(t *testing.T) {
+	t.Parallel()
+	store := &endedFirst{Store: dialecttest.SQLite(t)}
+	service := serve(t, store)
+	service.post(t, "/v1/sessions", `{"session_id":"last"}`).Want(http.StatusCreated)
+	for _, limit := range []int{1, 100, 200} {
+		address := fmt.Sprintf("/api/sessions?limit=%d", limit)
+		var found []string
+		for next, calls := address, 0; next != ""; calls++ {
+			require.Less(t, calls, 10)
+			before := store.reads.Load()
+			page := service.get(t, next).Want(http.StatusOK)
+			require.LessOrEqual(t, store.reads.Load()-before, int64(10))
+			found = append(found, sessionIDs(page)...)
+			next = ""
+			if page.At("nextCursor") != nil {
+				next = address + "&cursor=" + page.TextAt("nextCursor")
+			}
+		}
+		require.Equal(t, []string{"last"}, found, "limit %d", limit)
+	}
+}
+
 // A short page of the store that fills the list is not the last.
 func TestListOfSessionsThatFillsMidway(t *testing.T) {
 	t.Parallel()
