@@ -60,9 +60,24 @@ func testConversation(t *testing.T, s *service) {
 		w.complete(`1`)
 	}
 
+	// A refused resume shows the message, too, and not the history that the service has added to it.
+	stream := s.open(t, "/stream", `{"prompt":"and a view","parent_id":"`+second+`"}`)
+	w := s.claim(t, stream.runID)
+	w.wait(approval("a"))
+	id := ids(stream.rest())[0]
+	sent := map[string]any{"prompt": "and a view"}
+	bad := s.show(t, resumeBody(t, w.runID, id, `{"approved":true,"override_input":{"to":7}}`))
+	require.Equal(t, "error", bad[1].at("status", "code"))
+	require.Equal(t, sent, bad[1].at("input"))
+	_, claim := s.gone(t, w, resumeBody(t, w.runID, id, `true`))
+	require.Contains(t, tree(t, claim.Input), "history", "the worker has it")
+	late := s.show(t, resumeBody(t, w.runID, id, `true`))
+	require.Equal(t, "cancelled", late[1].at("status", "code"))
+	require.Equal(t, sent, late[1].at("input"))
+
 	// A caller that gives a history has its own.
-	stream := s.open(t, "/stream", `{"prompt":"x","history":["mine"],"parent_id":"`+first+`"}`)
-	w := &worker{t: t, store: s.Store, runID: stream.runID}
+	stream = s.open(t, "/stream", `{"prompt":"x","history":["mine"],"parent_id":"`+first+`"}`)
+	w = &worker{t: t, store: s.Store, runID: stream.runID}
 	require.JSONEq(t, `{"prompt":"x","history":["mine"]}`, string(w.again().Input))
 	w.complete(`1`)
 	require.Equal(t, map[string]any{"prompt": "x", "history": []any{"mine"}}, stream.rest()[1].at("input"))

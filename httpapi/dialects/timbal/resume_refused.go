@@ -105,7 +105,7 @@ func (f *face) refusedSegment(ctx context.Context, r *resumption, output *output
 		id: id, parentID: r.given.parentID, agentID: record.Run.AgentID, warnings: r.warnings,
 	}
 	s.add(s.header(typeStart))
-	output.Input, output.T0, output.T1 = record.Run.Input, nowMs, nowMs
+	output.Input, output.T0, output.T1 = withoutHistory(&record.Run), nowMs, nowMs
 	s.addOutput(output)
 	return s, nil
 }
