@@ -101,7 +101,11 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	}
 	open := w.openRequests(run.RunID)
 	if len(open)+len(requestIDs(&c.Suspension)) > api.MaxOpenRequests {
-		return Reply{}, refusal.Invalid(api.Fault{Pointer: "/approvals", Detail: "the run would have too many open requests"})
+		at := "/approvals"
+		if len(c.Approvals) == 0 {
+			at = "/questions"
+		}
+		return Reply{}, refusal.Invalid(api.Fault{Pointer: at, Detail: "the run would have too many open requests"})
 	}
 	if err := checkOpenBytes(run, open, api.Suspension{Approvals: c.Approvals, Questions: c.Questions}); err != nil {
 		return Reply{}, err

@@ -188,6 +188,8 @@ func TestSuspensionLimits(t *testing.T) {
 		h.must(hold("r", 1, many(i*100, 100)...))
 	}
 	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(api.CodeInvalidRequest, hold("r", 1, approval("one-more")))))
+	require.Equal(t, []string{"/approvals"}, pointersOf(h.refused(api.CodeInvalidRequest, hold("r", 1, approval("one-more"), question("another")))))
+	require.Equal(t, []string{"/questions"}, pointersOf(h.refused(api.CodeInvalidRequest, hold("r", 1, question("another")))))
 }
 
 // A request id is used once in a run.
