@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +220,25 @@ func TestAlwaysIsExact(t *testing.T) {
 		w.raisesOne("e", "git push origin ")
 		s.chat(t).started().raisesOne("a", "git push origin")
 	})
+}
+
+// An answer whose rule has no room decides nothing.
+func TestAlwaysAtTheLimitOfRules(t *testing.T) {
+	t.Parallel()
+	s := serve(t, dialecttest.SQLite(t), relay.Options{})
+	c := s.chat(t)
+	handle := c.started().raisesOne("a", "git push origin")
+	for i := range api.MaxExactRulesOfSession {
+		digest, err := document.Digest(api.JSON(strconv.Itoa(i)))
+		require.NoError(t, err)
+		_, err = s.Store.Do(t.Context(), &runs.AddRule{SessionID: c.session, ToolName: "bash", Match: api.RuleMatch{InputDigest: digest}})
+		require.NoError(t, err)
+	}
+	refused := s.answer(t, c.session, handle, `{"approved":true,"always":true}`)
+	require.Equal(t, http.StatusConflict, refused.Status, refused.Text)
+	require.NotEmpty(t, refused.TextAt("error"))
+	require.Equal(t, handle, c.open()["a"], "it stays open")
+	s.answer(t, c.session, handle, `{"approved":true}`).accepted()
 }
 
 func TestAlwaysByPrefix(t *testing.T) {
