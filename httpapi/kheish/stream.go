@@ -156,6 +156,9 @@ func (s *streamWriter) frame(frame []byte) []byte {
 	case "":
 		return nil
 	case "heartbeat":
+		if data != nil {
+			return nil // a worker's event of that type
+		}
 		return event("", name, nil)
 	case "stream_gap":
 		reason := "replay_window"

@@ -61,6 +61,19 @@ func TestARunThatCannotBeReadEndsTheStream(t *testing.T) {
 	require.NoError(t, flushed)
 }
 
+// A heartbeat is the service's, and a worker's event of that name is left out like others that the clients do not know.
+func TestAWorkersHeartbeatIsNotTheServices(t *testing.T) {
+	t.Parallel()
+	v1 := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := fmt.Fprint(w, "id: 4.0000001ff\nevent: heartbeat\ndata: {\"run_id\":\"a\",\"event\":{\"type\":\"heartbeat\"}}\n\n: keepalive\n\n")
+		require.NoError(t, err)
+		require.NoError(t, http.NewResponseController(w).Flush())
+	})
+	reply := httptest.NewRecorder()
+	kheish.Face(nil).Over(v1).ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/sessions/s/stream", nil))
+	require.Equal(t, "event: heartbeat\ndata: {\"type\":\"heartbeat\"}\n\n", reply.Body.String())
+}
+
 // Many runs are read and sent a few at a time, so that a reader that comes back begins further on, and a run that no
 // attempt reads does not keep the others.
 func TestManyUpdatedRunsAreSentAFewAtATime(t *testing.T) {

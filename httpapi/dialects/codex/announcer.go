@@ -2,6 +2,7 @@ package codex
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -64,10 +65,12 @@ type (
 		bodyDigest string
 	}
 	requestKey struct{ runID, requestID string }
-	// handleAndKind is the part of a settled request that the log does not contain.
+	// handleAndKind is the part of a settled request that the log does not contain. raisedAtMs distinguishes runs
+	// that had the same id, of which the earlier one was deleted.
 	handleAndKind struct {
-		handle string
-		kind   model.RequestKind
+		handle     string
+		kind       model.RequestKind
+		raisedAtMs int64
 	}
 	systemFlag struct {
 		system bool
@@ -122,7 +125,7 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 	}
 	for i := range change.Approvals {
 		approval := &change.Approvals[i]
-		a.handles.Add(requestKey{event.RunID, approval.ID}, handleAndKind{approval.Handle, model.KindApproval})
+		a.handles.Add(requestKey{event.RunID, approval.ID}, handleAndKind{approval.Handle, model.KindApproval, event.TimestampMs})
 		shown := pendingApproval(event.SessionID, event.RunID, approval)
 		signal := signalOf(shown.Method, shown.ApprovalID, shown.ThreadID, shown.TurnID, shown.CreatedAt, shown.Details)
 		add(signal.EventType, signal)
@@ -130,15 +133,21 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 	}
 	for i := range change.Questions {
 		question := &change.Questions[i]
-		a.handles.Add(requestKey{event.RunID, question.ID}, handleAndKind{question.Handle, model.KindQuestion})
+		a.handles.Add(requestKey{event.RunID, question.ID}, handleAndKind{question.Handle, model.KindQuestion, event.TimestampMs})
 		shown := pendingToolInput(event.SessionID, event.RunID, question)
 		signal := signalOf(shown.Method, shown.RequestID, shown.ThreadID, shown.TurnID, shown.CreatedAt, shown.Details)
 		add(signal.EventType, signal)
 		add(typeToolInput, shown)
 	}
+	submittedAtMs := int64(0)
+	if len(change.Resolutions) > 0 {
+		if submittedAtMs, err = a.submittedAtMs(event.RunID); err != nil {
+			return nil, err
+		}
+	}
 	for i := range change.Resolutions {
 		resolution := &change.Resolutions[i]
-		request, err := a.handleOf(requestKey{event.RunID, resolution.RequestID})
+		request, err := a.handleOf(requestKey{event.RunID, resolution.RequestID}, submittedAtMs)
 		if err != nil {
 			return nil, err
 		}
@@ -153,12 +162,25 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 	return frames, nil
 }
 
-// handleOf returns the handle of a settled request. A request raised before this process listened
-// is read from its run.
-func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
+// submittedAtMs is when the run that has an id now was submitted.
+func (a *announcer) submittedAtMs(runID string) (int64, error) {
+	ctx, cancel := a.readContext()
+	defer cancel()
+	run, _, err := a.services.Store.Reader(ctx).SettledAfter(ctx, runID, math.MaxInt64)
+	if err != nil {
+		return 0, err
+	}
+	return run.SubmittedAtMs, nil
+}
+
+// handleOf returns the handle of a settled request of a run. A request raised before this process listened
+// is read from the run.
+func (a *announcer) handleOf(key requestKey, submittedAtMs int64) (handleAndKind, error) {
 	if known, found := a.handles.Get(key); found {
 		a.handles.Remove(key) // a request is settled once
-		return known, nil
+		if known.raisedAtMs >= submittedAtMs {
+			return known, nil
+		}
 	}
 	ctx, cancel := a.readContext()
 	defer cancel()
@@ -168,7 +190,7 @@ func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 	}
 	for i := range record.Requests {
 		if request := &record.Requests[i]; request.RequestID == key.requestID {
-			return handleAndKind{request.Handle, request.Kind}, nil
+			return handleAndKind{request.Handle, request.Kind, request.CreatedAtMs}, nil
 		}
 	}
 	// The run has been suspended again since.
@@ -177,7 +199,7 @@ func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 			return handleAndKind{}, err
 		}
 		if request.RequestID == key.requestID {
-			return handleAndKind{request.Handle, request.Kind}, nil
+			return handleAndKind{request.Handle, request.Kind, request.CreatedAtMs}, nil
 		}
 	}
 	return handleAndKind{}, nil

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -8,7 +9,10 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // A database that lost events reuses their ids. Frames show the event itself, not an earlier one
@@ -30,6 +34,51 @@ func TestAnEventOfAnotherHistoryIsShownAsItIs(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, a.announcements.Len(), "the same event is put into words once")
+}
+
+// unlimited is the service of a caller that may read everything.
+type unlimited struct{ runs.Store }
+
+func (u unlimited) Reader(context.Context) reads.Reader { return u.Store }
+
+// A run id may be used again after its run was deleted. Its request is announced as settled by its own handle, and not
+// by the one that was cached for the earlier run.
+func TestARunIDThatIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	a := newAnnouncer(kit.Services{Store: unlimited{store}, Draining: t.Context()})
+	earlier := &model.Event{SessionID: "s", EventID: 3, RunID: "r", Type: api.EventWaitingForApproval, TimestampMs: 1, Body: api.JSON(
+		`{"type":"waiting_for_approval","requests":[{"id":"q","tool_name":"bash","handle":"earlier","input":1}]}`)}
+	_, err = a.frames(earlier)
+	require.NoError(t, err)
+
+	do := func(command runs.Command) runs.Reply {
+		reply, err := store.Do(t.Context(), command)
+		require.NoError(t, err)
+		return reply
+	}
+	do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+	do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	handle := do(&runs.Suspend{RunID: "r", Fence: 1, Suspension: api.Suspension{Approvals: []api.ApprovalRequest{
+		{ID: "q", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)},
+	}}}).Run.Requests[0].Handle
+	do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}}})
+	log, _, err := store.EventsWithin(t.Context(), reads.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
+	require.NoError(t, err)
+	settled := 0
+	for i := range log {
+		if log[i].Type != api.EventApprovalResolved {
+			continue
+		}
+		settled++
+		frames, err := a.frames(&log[i])
+		require.NoError(t, err)
+		require.Len(t, frames, 1)
+		require.Contains(t, string(frames[0]), handle)
+	}
+	require.Equal(t, 1, settled)
 }
 
 // The inbox repeats the events after one that it delivers late. They are sent again, or what they settle
