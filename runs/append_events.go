@@ -94,18 +94,7 @@ func (e *appendedEvent) acceptReadForm() error {
 // reserved reports whether an event type is reserved for the service or is the name of a stream
 // frame.
 func reserved(event api.EventType) bool {
-	switch event {
-	case api.EventAccepted, api.EventQueued, api.EventStarted,
-		api.EventWaitingForApproval, api.EventApprovalResolved, api.EventGrantRedeemed,
-		api.EventWaitingForUserQuestion, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
-		api.EventParentClarificationRequested, api.EventParentClarificationResolved,
-		api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried,
-		api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
-		return true
-	case api.EventOutput:
-		return false
-	}
-	return event == "snapshot" || event == "stream_gap"
+	return model.ByService(event) || event == "snapshot" || event == "stream_gap"
 }
 
 func (c *AppendEvents) prepare(*Call, IDSource) error {

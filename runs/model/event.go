@@ -20,6 +20,21 @@ func AboutRequest(t api.EventType) bool {
 		t == api.EventRequestAcknowledged
 }
 
+// ByService reports whether only the service writes events of this type. Workers write outputs and all other types.
+func ByService(t api.EventType) bool {
+	switch t {
+	case api.EventAccepted, api.EventQueued, api.EventStarted,
+		api.EventWaitingForApproval, api.EventApprovalResolved, api.EventGrantRedeemed,
+		api.EventWaitingForUserQuestion, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
+		api.EventParentClarificationRequested, api.EventParentClarificationResolved,
+		api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried,
+		api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
+		return true
+	case api.EventOutput:
+	}
+	return false
+}
+
 // Event is a stored entry of a session's log.
 type Event struct {
 	SessionID string

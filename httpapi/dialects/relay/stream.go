@@ -132,10 +132,7 @@ func (s *chatStream) translate(event, next *model.Event) error {
 	if event.RunID != s.chat.state.RunID && !s.aboutQuestion(event.Type) {
 		return nil
 	}
-	switch event.Type {
-	case api.EventAccepted, api.EventQueued, api.EventUserQuestionAnswered, api.EventParentClarificationRequested,
-		api.EventGrantRedeemed, api.EventRunRetried, api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
-		return nil
+	switch event.Type { //nolint:exhaustive // the service's other events are not shown
 	case api.EventStarted:
 		if !s.started {
 			s.started = true
@@ -155,10 +152,12 @@ func (s *chatStream) translate(event, next *model.Event) error {
 	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		s.endRun(event)
 		return nil
-	case api.EventOutput: // written by workers, like all types without a case here
+	default:
+		if !model.ByService(event.Type) {
+			s.workerEvent(event)
+		}
+		return nil
 	}
-	s.workerEvent(event)
-	return nil
 }
 
 func (s *chatStream) aboutQuestion(name api.EventType) bool {

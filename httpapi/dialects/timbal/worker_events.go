@@ -19,7 +19,7 @@ func (s *segment) addWorkerEvent(event *model.Event) {
 		s.addText(event)
 		return
 	}
-	if ownType(event.Type) {
+	if model.ByService(event.Type) {
 		return
 	}
 	name := strings.ToUpper(string(event.Type))
@@ -38,18 +38,6 @@ func (s *segment) addWorkerEvent(event *model.Event) {
 		name, members = typeDelta, kit.Object{kit.MemberOf("item", custom)}
 	}
 	s.addDocument(s.withHeader(name, members))
-}
-
-// ownType reports whether the service itself writes events of that type.
-func ownType(eventType api.EventType) bool {
-	//exhaustive:ignore
-	switch eventType {
-	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventParentClarificationRequested, api.EventGrantRedeemed, api.EventRunRetried,
-		api.EventWaitingForApproval, api.EventWaitingForUserQuestion, api.EventRequestNotified, api.EventNotificationFailed:
-		return true
-	default:
-		return model.AboutRequest(eventType)
-	}
 }
 
 // addText shows a piece of output. It is not called OUTPUT, because that ends a stream.
