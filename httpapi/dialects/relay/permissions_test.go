@@ -126,12 +126,12 @@ func TestPermissionsThatDoNotFit(t *testing.T) {
 	})
 }
 
-// ruleless is a store that refuses the rules of sessions, as at their limit.
-type ruleless struct{ runs.Store }
+// nearlyFull is a store without room for a rule that denies, after one that allows.
+type nearlyFull struct{ runs.Store }
 
-func (r ruleless) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+func (r nearlyFull) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	if call, ok := command.(*runs.Call); ok {
-		if _, adds := call.Command.(*runs.AddRule); adds {
+		if rule, adds := call.Command.(*runs.AddRule); adds && rule.Effect == api.RuleDeny {
 			return runs.Reply{}, refusal.New(api.CodeTooManyRules, "the session would have too many rules in force")
 		}
 	}
@@ -167,7 +167,7 @@ func TestRefusedChats(t *testing.T) {
 		"a run beyond the limit": {http.StatusTooManyRequests, func(store runs.Store) runs.Store { return store }, func(o *httpapi.Options) {
 			o.Limits.Quota.Queued, o.Backlogs = 1, o.Store.(wire.BacklogReader)
 		}},
-		"a rule beyond the limit": {http.StatusConflict, func(store runs.Store) runs.Store { return ruleless{store} }, func(*httpapi.Options) {}},
+		"a rule beyond the limit": {http.StatusConflict, func(store runs.Store) runs.Store { return nearlyFull{store} }, func(*httpapi.Options) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +182,12 @@ func TestRefusedChats(t *testing.T) {
 			require.Len(t, sessions, 3)
 			for _, session := range sessions {
 				require.Equal(t, session.SessionID != first.session, session.Status == api.SessionEnded, "what existed goes on")
-				require.Zero(t, s.get(t, "/v1/rules?session_id="+session.SessionID).Count())
+				var rules []api.RuleView
+				s.get(t, "/v1/rules?session_id="+session.SessionID).Into(&rules)
+				require.Equal(t, session.SessionID != first.session, len(rules) > 0)
+				for _, rule := range rules {
+					require.NotZero(t, rule.RevokedAtMs)
+				}
 			}
 		})
 	}
