@@ -32,8 +32,9 @@ export function permittedBy(command, args = [], { cwd = process.cwd(), env = pro
 /** Has the agent work until its turn ends. giveUp gets the error of a wait that ended without a decision. */
 function turn(task, stream, cwd, giveUp) {
   let said = "";
+  const asked = new Map(); // how often, by the id of the call
   return client({ name: "holdpoint" })
-    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, params).catch((failure) => {
+    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, params, asked).catch((failure) => {
       giveUp(failure); // first: the agent may take the error for a refusal, and end its turn as if the work were done
       throw failure;
     }))
@@ -60,14 +61,18 @@ function turn(task, stream, cwd, giveUp) {
 
 /**
  * Has people decide about one call. Its id keeps several apart, and is how a decision is found when
- * the agent asks again. A person's "always" is a standing rule of the service, so the agent is only
- * ever told about this once.
+ * the agent asks again after a restart. Without one it is another call, whose id a provider has used
+ * before. A person's "always" is a standing rule of the service, so the agent is only ever told about
+ * this once.
  */
-async function permission(task, { toolCall, options }) {
+async function permission(task, { toolCall, options }, asked) {
   const input = toolCall.rawInput ?? { title: toolCall.title ?? "" };
   if (isRounded(input)) throw new Error(`the input of ${toolCall.toolCallId} has an integer beyond 2^53, which the protocol's library may have rounded`);
+  const times = (asked.get(toolCall.toolCallId) ?? 0) + 1;
+  asked.set(toolCall.toolCallId, times);
+  const id = times === 1 ? toolCall.toolCallId : `${toolCall.toolCallId}#${times}`;
   const decision = await task.approve({
-    id: toolCall.toolCallId, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
+    id, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
     ...(toolCall.title ? { reason: toolCall.title } : {}),
     // The protocol has no answer for an edited call, and an edit must not count as leave for the call as it was.
     input_schema: { const: input },

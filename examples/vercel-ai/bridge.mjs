@@ -28,10 +28,13 @@ export function approvedBy(generate) {
   };
 }
 
-/** What a person is asked about one call. The id of the call keeps several apart. */
-function approval({ toolCall, reason }) {
+/**
+ * What a person is asked about one call. The id is the approval's: some providers count the calls of each
+ * turn from zero, and a decision about an earlier call must not count for a later one.
+ */
+function approval({ approvalId, toolCall, reason }) {
   const { toolCallId, toolName, input } = toolCall;
-  return { id: toolCallId, tool_call_id: toolCallId, tool_name: toolName, input, ...(reason ? { reason } : {}) };
+  return { id: approvalId, tool_call_id: toolCallId, tool_name: toolName, input, ...(reason ? { reason } : {}) };
 }
 
 /** Returns the responses to the requests that have none in the messages. What is not known to be allowed is denied. */
@@ -39,9 +42,10 @@ function decide(messages, settled, edits) {
   const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
   const answered = new Set(parts.filter(({ type }) => type === "tool-approval-response").map(({ approvalId }) => approvalId));
   const open = parts.filter(({ type, approvalId }) => type === "tool-approval-request" && !answered.has(approvalId));
-  const decisions = new Map(settled?.approvals.map(({ request, resolution }) => [request.tool_call_id, resolution]));
+  const decisions = new Map(settled?.approvals.map(({ request, resolution }) => [request.id, resolution]));
+  edits.clear(); // a later call may have the id of an edited one
   return open.map(({ approvalId, toolCallId }) => {
-    const decision = decisions.get(toolCallId);
+    const decision = decisions.get(approvalId);
     const approved = decision?.behavior === "allow";
     if (approved && decision.updated_input !== undefined) edits.set(toolCallId, decision.updated_input);
     const reason = decision?.reason ?? (approved ? undefined : decision?.outcome ?? "nobody decided");

@@ -12,13 +12,15 @@ if (process.argv[2] === "agent") {
     .onRequest(methods.agent.initialize, () => ({ protocolVersion: PROTOCOL_VERSION, agentCapabilities: {} }))
     .onRequest(methods.agent.session.new, () => ({ sessionId: "s" }))
     .onRequest(methods.agent.session.prompt, async ({ client }) => {
-      await client.request(methods.client.session.requestPermission, { sessionId: "s", toolCall, options }).catch(() => {});
+      for (let times = Number(process.argv[4]); times > 0; times--) {
+        await client.request(methods.client.session.requestPermission, { sessionId: "s", toolCall, options }).catch(() => {});
+      }
       return { stopReason: "end_turn" };
     })
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
 } else {
-  const handle = (rawInput, approve) =>
-    permittedBy(process.execPath, [fileURLToPath(import.meta.url), "agent", rawInput])({ signal: new AbortController().signal, input: "go", saveCheckpoint: async () => {}, approve })
+  const handle = (rawInput, approve, times = 1) =>
+    permittedBy(process.execPath, [fileURLToPath(import.meta.url), "agent", rawInput, String(times)])({ signal: new AbortController().signal, input: "go", saveCheckpoint: async () => {}, approve })
       .then(() => undefined, (error) => error);
 
   // A wait that ended without a decision ends the run's attempt with its error, although the agent ends its turn.
@@ -41,4 +43,14 @@ if (process.argv[2] === "agent") {
   if (asked !== 0) throw new Error("a person was asked about a rounded number");
   const refused = await handle('{"account":9007199254740991,"share":0.5,"nothing":null}', approve);
   if (refused !== undefined || asked !== 1) throw refused;
+
+  // A call with the id of an earlier one is a request of its own.
+  const requests = [];
+  const failed = await handle('{"amount":1}', async (request) => {
+    requests.push(request);
+    return { behavior: "allow" };
+  }, 2);
+  if (failed !== undefined) throw failed;
+  if (new Set(requests.map(({ id }) => id)).size !== 2) throw new Error(`${requests.map(({ id }) => id)}`);
+  if (requests.some(({ tool_call_id }) => tool_call_id !== "call-1")) throw new Error(`${requests.map(({ tool_call_id }) => tool_call_id)}`);
 }
