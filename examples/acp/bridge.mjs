@@ -70,7 +70,7 @@ async function permission(task, { toolCall, options }, asked) {
   if (isRounded(input)) throw new Error(`the input of ${toolCall.toolCallId} has an integer beyond 2^53, which the protocol's library may have rounded`);
   const times = (asked.get(toolCall.toolCallId) ?? 0) + 1;
   asked.set(toolCall.toolCallId, times);
-  const id = times === 1 ? toolCall.toolCallId : `${toolCall.toolCallId}#${times}`;
+  const id = times === 1 ? toolCall.toolCallId : `${toolCall.toolCallId}:${times}`;
   const decision = await task.approve({
     id, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
     ...(toolCall.title ? { reason: toolCall.title } : {}),

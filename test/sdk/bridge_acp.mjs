@@ -51,6 +51,6 @@ if (process.argv[2] === "agent") {
     return { behavior: "allow" };
   }, 2);
   if (failed !== undefined) throw failed;
-  if (new Set(requests.map(({ id }) => id)).size !== 2) throw new Error(`${requests.map(({ id }) => id)}`);
+  if (String(requests.map(({ id }) => id)) !== "call-1,call-1:2") throw new Error(`${requests.map(({ id }) => id)}`);
   if (requests.some(({ tool_call_id }) => tool_call_id !== "call-1")) throw new Error(`${requests.map(({ tool_call_id }) => tool_call_id)}`);
 }
