@@ -105,7 +105,7 @@ func (d *decision) addApproval(command *runs.DecideRequests, entry *resumeEntry,
 }
 
 // answersTo returns the answers to a structured request: the given ones and, when that completes
-// it, the earlier partial ones. For a settled request the recorded answers are used, so that a
+// it and none of them is sensitive, the earlier partial ones. For a settled request the recorded answers are used, so that a
 // replay of the call that settled it has the same fingerprint.
 func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bool) {
 	request, question := about[0].request, about[0].question
@@ -134,9 +134,10 @@ func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bo
 		} else if isKept {
 			all = append(all, before)
 		}
-		clash = clash || isGiven && isKept
+		clash = clash || isKept && (isGiven || before.Sensitive)
 	}
-	// The door refuses a second answer to a question if it is sent as a partial answer.
+	// The door refuses a second answer to a question if it is sent as a partial answer, and it alone has the text
+	// of an earlier sensitive answer.
 	if len(all) < len(question.Questions) || clash {
 		return own, false
 	}

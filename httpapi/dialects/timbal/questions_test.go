@@ -105,6 +105,41 @@ func testSeveralQuestionsAtOnce(t *testing.T, s *service) {
 	require.Equal(t, "cancelled", cancelled[1].at("status", "reason"))
 }
 
+// A part that is shown masked counts when the last question is answered.
+func testASensitivePart(t *testing.T, s *service) {
+	stream := s.open(t, "/stream", `{"prompt":"set up my database"}`)
+	w := s.claim(t, stream.runID)
+	route := database("route")
+	route.AllowFreeform = new(false)
+	suspend := &runs.Suspend{RunID: w.runID, Fence: w.fence}
+	suspend.Questions = []api.UserQuestionRequest{{ID: "q", ToolCallID: "call-q", Questions: []api.UserQuestion{
+		{ID: "password", Question: "What password?", Sensitive: true}, route,
+	}}}
+	w.do(&runs.Call{Command: suspend, Sealer: sealer(t)})
+	handle, _ := handleOf(ids(stream.rest())[0])
+
+	body := resumeBody(t, w.runID, handle+":password", `"correct horse"`)
+	part := s.show(t, body, key("part"))
+	require.Equal(t, []string{handle + ":route"}, ids(part))
+	require.Equal(t, part, s.show(t, body, key("part")), "a part that is sent again with its key")
+	parent := part[0].at("run_id").(string)
+	wrong := s.show(t, resumeBody(t, parent, handle+":route", `"oracle"`))
+	require.Equal(t, []string{handle + ":route"}, ids(wrong))
+	require.Contains(t, wrong[1].at("metadata", "error"), "accepts only its options")
+
+	rest := resumeBody(t, parent, handle+":route", `"mysql"`)
+	last := s.open(t, "/stream", rest, key("rest"))
+	var claim api.Claim
+	s.Post(t, "/v1/runs/"+w.runID+"/claim", `{"worker_id":"worker"}`).Into(&claim)
+	answers := claim.Resume.Questions[0].Resolution.Answers
+	require.Equal(t, "correct horse", answers[0].FreeformAnswer)
+	require.Equal(t, []string{"my"}, answers[1].SelectedOptionIDs)
+	s.Post(t, "/v1/runs/"+w.runID+"/complete", `{"fence":"`+claim.Lease.Fence+`","output":"done"}`).Into(nil)
+	events := last.rest()
+	require.Equal(t, "success", events[1].at("status", "code"))
+	require.Equal(t, events, s.show(t, rest, key("rest")), "the last part that is sent again with its key")
+}
+
 func handleOf(id string) (handle, rest string) {
 	for i := range id {
 		if id[i] == ':' {

@@ -191,12 +191,12 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 	return false, err, nil
 }
 
-// hasAnswers reports whether all answers were recorded.
+// hasAnswers reports whether all answers were recorded. The text of a sensitive answer is not compared.
 func hasAnswers(recorded, answers []api.UserQuestionAnswer) bool {
 	for _, answer := range answers {
 		if !slices.ContainsFunc(recorded, func(known api.UserQuestionAnswer) bool {
-			return known.QuestionID == answer.QuestionID && known.FreeformAnswer == answer.FreeformAnswer &&
-				slices.Equal(known.SelectedOptionIDs, answer.SelectedOptionIDs)
+			same := known.FreeformAnswer == answer.FreeformAnswer && slices.Equal(known.SelectedOptionIDs, answer.SelectedOptionIDs)
+			return known.QuestionID == answer.QuestionID && (known.Sensitive || same)
 		}) {
 			return false
 		}

@@ -149,7 +149,7 @@ func (d *decision) noteFaults(notes map[string]string, err error) {
 		} else if code == api.CodeQuestionAnswerEmpty && document.Kind(entry.value) != 'n' {
 			continue
 		}
-		notes[entry.shownID()] = detailOf(err)
+		notes[entry.shownID()] = strings.TrimPrefix(detailOf(err), "/resolution") // of a part's command
 		return
 	}
 }

@@ -190,6 +190,8 @@ func faultOf(question *api.UserQuestion, answer *api.UserQuestionAnswer) api.Cod
 		return api.CodeQuestionDuplicateOption
 	case len(chosen) == 0 && strings.TrimSpace(answer.FreeformAnswer) == "":
 		return api.CodeQuestionAnswerEmpty
+	case answer.FreeformAnswer != "" && !question.TakesFreeform():
+		return api.CodeInvalidRequest
 	default:
 		return ""
 	}

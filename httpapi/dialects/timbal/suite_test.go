@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
@@ -24,7 +25,15 @@ type service struct{ *dialecttest.Service }
 func serve(tb testing.TB, store runs.Store) *service {
 	tb.Helper()
 	return &service{dialecttest.Serve(tb, store, timbal.New(timbal.Options{DefaultAgentID: "assistant"}),
-		func(o *httpapi.Options) { o.KeepAlive = 300 * time.Millisecond })}
+		func(o *httpapi.Options) { o.KeepAlive, o.Sealer = 300*time.Millisecond, sealer(tb) })}
+}
+
+// sealer encrypts sensitive answers.
+func sealer(tb testing.TB) runs.Sealer {
+	tb.Helper()
+	keys, err := sealing.Parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	require.NoError(tb, err)
+	return keys
 }
 
 // TestTimbal runs every case against one service on every engine.
@@ -60,6 +69,7 @@ func TestTimbal(t *testing.T) {
 			{"follow what was decided elsewhere", testFollowWhatWasDecidedElsewhere},
 			{"several questions", testSeveralQuestions},
 			{"several questions at once", testSeveralQuestionsAtOnce},
+			{"a sensitive part", testASensitivePart},
 			{"two segments", testTwoSegments},
 			{"a chosen id belongs to no segment", testAChosenIDIsNoSegments},
 			{"a named resume", testANamedResume},
