@@ -323,7 +323,7 @@ func emptyCalls(face faces.Face, about faces.Prompt) []emptyCall {
 			})
 		}
 	case faces.Timbal:
-		for _, value := range []string{`null`, `[]`, `""`, `{"selected":[]}`} {
+		for _, value := range []string{`null`, `[]`, `""`, `{"selected":[]}`, `["",""]`, `{"selected":[" ",""]}`} {
 			calls = append(calls, emptyCall{
 				"/stream", `{"parent_id":"` + about.RunID + `","resume":{"` + about.Handle + `":` + value + `}}`, 200, `"metadata":{"error":`,
 			})

@@ -137,8 +137,8 @@ func merged(input api.JSON, override kit.Object) api.JSON {
 
 // answerTo reads a resume value as the answer to a structured question
 // (docs/spec/timbal.md#interaction-value). A label or, failing that, an option's id selects; a list
-// of them selects several; any other value is free text, as a string or as JSON. Null, "", an empty list
-// and an empty object are empty answers, which the door refuses.
+// of them selects several; any other value is free text, as a string or as JSON. Null, an empty object,
+// an empty list and blank texts are empty answers, which the door refuses.
 func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	texts, isTexts := textsOf(value)
@@ -151,7 +151,7 @@ func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer
 		// A label of several options selects none.
 		if id, matches := kit.OptionOf(question, text, nil); matches == 1 {
 			answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, id)
-		} else {
+		} else if strings.TrimSpace(text) != "" { // joined, blank texts would not be blank
 			free = append(free, text)
 		}
 	}
