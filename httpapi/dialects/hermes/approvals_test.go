@@ -76,6 +76,21 @@ func testApprovals(t *testing.T, s *service) {
 		got.is(http.StatusOK, chose("once"))
 		require.Empty(t, got.Header.Get("X-Approval-Id"), "ok although nothing was there")
 	})
+	t.Run("an id under another name", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, approvals("b", "a"))
+		for _, name := range []string{"approvalId", "Approval_ID", "approval-id", "approvalid", "clarify_id", "request_id", "requestId", "handle"} {
+			for _, rest := range []string{"", `,"approval_id":""`, `,"run_id":"` + made.RunID + `"`, `,"yolo":true`} {
+				for _, choice := range []string{"once", "always", "deny"} {
+					s.respond(t, made.SessionID, `"choice":"`+choice+`","`+name+`":"`+made.handle(t, "a")+`"`+rest).
+						is(http.StatusBadRequest, failed(name+": this contract has no such id, so nothing was decided; send it as approval_id"))
+				}
+			}
+		}
+		require.Len(t, s.now(t, made).PendingApprovals, 2)
+		s.respond(t, made.SessionID, `"choice":"deny","approvalId":"","handle":null`).is(http.StatusOK, chose("deny"))
+		s.respond(t, made.SessionID, `"choice":"deny","approvalId":"x","approval_id":"`+made.handle(t, "a")+`"`).is(http.StatusOK, chose("deny"))
+	})
 	t.Run("an id that is nobody's", func(t *testing.T) {
 		t.Parallel()
 		empty, full, mine := s.waiting(t, questions(free("q1"))), s.waiting(t, approvals("a1")), s.waiting(t, approvals("a1"))

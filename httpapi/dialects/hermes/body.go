@@ -3,7 +3,9 @@ package hermes
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +47,7 @@ type clarifyBody struct {
 	Answer    api.JSON `json:"answer"`
 	Choice    api.JSON `json:"choice"`
 	ClarifyID api.JSON `json:"clarify_id"`
+	kit.Edits
 }
 
 // readBody reads a body of any media type, and its members by use, both in a slot of [cpulimit.Do]. A body
@@ -111,6 +114,27 @@ func idOf(value api.JSON) string {
 
 // noID is an invalid id, which matches nothing.
 const noID = "\x00"
+
+// otherID returns the name of the first given member, of those that the contract does not name, that is named like
+// the id of a request; "" for none. Ignored, it would decide the oldest request.
+func otherID(unnamed map[string]api.JSON) string {
+	for _, name := range slices.Sorted(maps.Keys(unnamed)) {
+		switch withoutMarks.Replace(strings.ToLower(name)) {
+		case "approvalid", "clarifyid", "requestid", "handle":
+			if given(unnamed[name]) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+var withoutMarks = strings.NewReplacer("_", "", "-", "")
+
+// refuseOtherID refuses a call without the contract's id member that has a member named like it.
+func refuseOtherID(name, member string) error {
+	return refuse(http.StatusBadRequest, wire.Shown(name)+": this contract has no such id, so nothing was decided; send it as "+member)
+}
 
 // response returns the body's answer, trimmed: the first of response, answer and choice that is not
 // null. true becomes "True".

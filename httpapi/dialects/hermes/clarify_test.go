@@ -45,6 +45,17 @@ func testClarifications(t *testing.T, s *service) {
 			}
 		}
 	})
+	t.Run("an id under another name", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, questions(free("b"), free("a")))
+		for _, name := range []string{"clarifyId", "Clarify_ID", "approval_id", "requestId", "handle"} {
+			s.clarify(t, made.SessionID, `"response":"x","`+name+`":"`+made.handle(t, "a")+`"`).
+				is(http.StatusBadRequest, failed(name+": this contract has no such id, so nothing was decided; send it as clarify_id"))
+		}
+		require.Len(t, s.now(t, made).PendingQuestions, 2)
+		s.clarify(t, made.SessionID, `"response":"x","handle":"x","clarify_id":"`+made.handle(t, "a")+`"`).is(http.StatusOK, took("x"))
+		s.clarify(t, made.SessionID, `"response":"x","handle":""`).is(http.StatusOK, took("x"))
+	})
 	t.Run("the aliases", func(t *testing.T) {
 		t.Parallel()
 		for members, response := range map[string]string{

@@ -53,6 +53,11 @@ func (b *approvalBody) call() (*approvalCall, error) {
 	if edit := b.Given(); edit != "" && call.choice != choiceDeny {
 		return nil, refuse(http.StatusBadRequest, edit+": "+kit.TextNoEdit)
 	}
+	if call.approvalID == "" {
+		if name := otherID(b.Unnamed); name != "" {
+			return nil, refuseOtherID(name, "approval_id")
+		}
+	}
 	return call, nil
 }
 

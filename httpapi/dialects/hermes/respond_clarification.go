@@ -19,9 +19,12 @@ import (
 // contract (docs/spec/hermes.md#clarify-respond).
 func (f *face) respondClarification(w http.ResponseWriter, r *http.Request) error {
 	var body clarifyBody
-	var sessionID, clarifyID, response string
+	var sessionID, clarifyID, response, misnamed string
 	err := readBody(w, r, &body, func() error {
 		sessionID, clarifyID, response = idOf(body.SessionID), idOf(body.ClarifyID), body.response()
+		if clarifyID == "" {
+			misnamed = otherID(body.Unnamed)
+		}
 		return nil
 	})
 	switch {
@@ -33,6 +36,8 @@ func (f *face) respondClarification(w http.ResponseWriter, r *http.Request) erro
 		return refuse(http.StatusBadRequest, textNoResponse)
 	case len(response) > MaxResponseBytes:
 		return refuse(http.StatusRequestEntityTooLarge, "the response must have at most "+strconv.Itoa(MaxResponseBytes)+" bytes")
+	case misnamed != "":
+		return refuseOtherID(misnamed, "clarify_id")
 	}
 	actor, err := f.Actor(r)
 	if err != nil {
