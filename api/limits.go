@@ -100,6 +100,9 @@ const (
 const (
 	// MaxExpiresAfterMs is a hundred years.
 	MaxExpiresAfterMs = 100 * 365 * 24 * 3_600_000
+	// MaxTimeMs is the maximum of a time since the epoch: the end of the year 9999, past which common
+	// libraries have no dates.
+	MaxTimeMs = 253_402_300_799_999
 	// MaxWaitMs is the longest time a reply is held, by Prefer: wait and by wait_ms.
 	MaxWaitMs = 60_000
 )

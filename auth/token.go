@@ -204,10 +204,12 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 		faults.Add("/expires_after_ms", "must not be given together with expires_at_ms")
 	case body.ExpiresAtMs != nil && *body.ExpiresAtMs <= nowMs:
 		faults.Add("/expires_at_ms", "must be in the future")
+	case body.ExpiresAtMs != nil && *body.ExpiresAtMs > api.MaxTimeMs:
+		faults.Add("/expires_at_ms", "must be at most %d", int64(api.MaxTimeMs))
 	case body.ExpiresAtMs != nil:
 		t.ExpiresAtMs = *body.ExpiresAtMs
-	case body.ExpiresAfterMs != nil && (*body.ExpiresAfterMs <= 0 || *body.ExpiresAfterMs > maxExpiryMs):
-		faults.Add("/expires_after_ms", "must be between 1 and %d", int64(maxExpiryMs))
+	case body.ExpiresAfterMs != nil && (*body.ExpiresAfterMs <= 0 || *body.ExpiresAfterMs > api.MaxTimeMs-nowMs):
+		faults.Add("/expires_after_ms", "must be between 1 and %d", api.MaxTimeMs-nowMs)
 	case body.ExpiresAfterMs != nil:
 		t.ExpiresAtMs = nowMs + *body.ExpiresAfterMs
 	}
@@ -226,9 +228,6 @@ func (t *Token) checkPerson(faults *refusal.Faults) {
 		faults.Add("/on_behalf_of", "must not be given together with may_act_for, which names a person with each call")
 	}
 }
-
-// maxExpiryMs keeps the sum of a relative expiry and the current time an exact JSON integer.
-const maxExpiryMs = 1 << 52
 
 // checkTokenName adds the faults of a name, which tables show in one line, and reports whether it
 // is valid.

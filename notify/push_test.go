@@ -134,6 +134,18 @@ func TestBrowsersAreTold(t *testing.T) {
 	})
 }
 
+// A push service keeps a message for a day at most, however far the deadline is.
+func TestAFarDeadlineIsKeptForADay(t *testing.T) {
+	t.Parallel()
+	s := withBrowsers(t, inprocess.Memory, loopback, false)
+	phone := s.subscribed(t, s.client)
+	_, err := s.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", AgentID: "coder", Input: 1, Suspend: &api.Suspension{
+		Approvals: []api.ApprovalRequest{{ID: "a", ToolName: "x", ToolCallID: "a", Input: api.JSON(`1`), ExpiresAtMs: new(int64(api.MaxTimeMs))}},
+	}})
+	require.NoError(t, err)
+	require.EqualValues(t, 24*60*60, came(t, phone, 1)[0].TTLSeconds)
+}
+
 // A browser that unsubscribed is removed, and the person who has no other is not reached: an event.
 func TestBrowsersThatAreGone(t *testing.T) {
 	t.Parallel()

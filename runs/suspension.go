@@ -261,6 +261,9 @@ func checkDeadline(at string, expiresAtMs, expiresAfterMs *int64, faults *refusa
 	if expiresAtMs != nil && *expiresAtMs <= 0 {
 		faults.Add(at+"/expires_at_ms", "must be positive")
 	}
+	if expiresAtMs != nil && *expiresAtMs > api.MaxTimeMs {
+		faults.Add(at+"/expires_at_ms", "must be at most %d", int64(api.MaxTimeMs))
+	}
 	if expiresAfterMs != nil && *expiresAfterMs <= 0 {
 		faults.Add(at+"/expires_after_ms", "must be positive")
 	}

@@ -108,6 +108,7 @@ func TestSuspensionFaults(t *testing.T) {
 			edit(func(q *api.UserQuestionRequest) { q.ExpiresAfterMs = ms(-5) }),
 		}, []string{"/approvals/0/expires_after_ms", "/questions/0/expires_after_ms"}},
 		{"a deadline past all bounds", []any{change(a, func(a *api.ApprovalRequest) { a.ExpiresAfterMs = ms(math.MaxInt64) })}, []string{"/approvals/0/expires_after_ms"}},
+		{"deadlines after the year 9999", []any{expiringApproval("a", api.MaxTimeMs+1), expiringQuestion("q", 1<<53)}, []string{"/approvals/0/expires_at_ms", "/questions/0/expires_at_ms"}},
 		{"a question without anything", []any{api.UserQuestionRequest{}}, []string{"/questions/0/id", "/questions/0/questions"}},
 		{"questions with a schema", []any{edit(func(q *api.UserQuestionRequest) { q.ResponseSchema = api.JSON(`{}`) })}, []string{"/questions/0/questions"}},
 		{"too many questions", []any{edit(func(q *api.UserQuestionRequest) { q.Questions = make([]api.UserQuestion, 17) })}, []string{"/questions/0/questions"}},

@@ -178,4 +178,6 @@ func TestAgo(t *testing.T) {
 		require.Equal(t, want, Ago(now.Add(-passed).UnixMilli(), now))
 	}
 	require.Empty(t, Ago(0, now))
+	require.Equal(t, "in 2932781d", Ago(api.MaxTimeMs, now))
+	require.Equal(t, "2932896d", Span(api.MaxTimeMs))
 }

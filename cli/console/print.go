@@ -191,15 +191,26 @@ func Ago(atMs int64, now time.Time) string {
 	if atMs == 0 {
 		return ""
 	}
-	passed := now.Sub(time.UnixMilli(atMs))
-	if passed < 0 {
-		return "in " + length(-passed)
+	passedMs := now.UnixMilli() - atMs // a Duration ends after 292 years
+	if passedMs < 0 {
+		return "in " + Span(-passedMs)
 	}
-	return length(passed) + " ago"
+	return Span(passedMs) + " ago"
 }
 
 // Span returns a number of milliseconds in one unit: "56s", "4m", "2h", "3d"; "0s" for less.
-func Span(ms int64) string { return length(max(time.Duration(ms)*time.Millisecond, 0)) }
+func Span(ms int64) string {
+	switch seconds := max(ms, 0) / 1000; {
+	case seconds < 60:
+		return fmt.Sprintf("%ds", seconds)
+	case seconds < 3600:
+		return fmt.Sprintf("%dm", seconds/60)
+	case seconds < 48*3600:
+		return fmt.Sprintf("%dh", seconds/3600)
+	default:
+		return fmt.Sprintf("%dd", seconds/86400)
+	}
+}
 
 // Moment returns a time with its distance from now; "" for 0.
 func Moment(atMs int64, now time.Time) string {
@@ -207,17 +218,4 @@ func Moment(atMs int64, now time.Time) string {
 		return ""
 	}
 	return time.UnixMilli(atMs).UTC().Format(time.RFC3339) + " (" + Ago(atMs, now) + ")"
-}
-
-func length(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%dd", int(d.Hours()/24))
-	}
 }

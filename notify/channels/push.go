@@ -218,9 +218,9 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 	if err != nil {
 		return fmt.Errorf("%w: the message cannot be written", notify.ErrPermanent)
 	}
-	keeps := longestPush
-	if left := time.Duration(m.UntilMs-p.NowMs()) * time.Millisecond; m.UntilMs != 0 {
-		keeps = max(min(keeps, left), 0)
+	keepsMs := longestPush.Milliseconds()
+	if m.UntilMs != 0 {
+		keepsMs = min(keepsMs, max(m.UntilMs-p.NowMs(), 0))
 	}
 	urgency := webpush.UrgencyHigh
 	if silent {
@@ -230,7 +230,7 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 	answer, err := webpush.SendNotificationWithContext(ctx, text, &webpush.Subscription{
 		Endpoint: to.Endpoint, Keys: webpush.Keys{P256dh: to.P256dh, Auth: to.Auth},
 	}, &webpush.Options{
-		HTTPClient: through, Subscriber: p.contact, Topic: topic, TTL: int(keeps.Seconds()), Urgency: urgency,
+		HTTPClient: through, Subscriber: p.contact, Topic: topic, TTL: int(keepsMs / 1000), Urgency: urgency,
 		VAPIDPublicKey: p.Key.public, VAPIDPrivateKey: p.Key.private,
 	})
 	if err != nil {

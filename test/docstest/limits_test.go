@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,6 +44,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"Resolutions in one":   {count(api.MaxResolutionsPerBatch)},
 		"Events in one call":   {count(api.MaxEventsPerCall), size(api.MaxEventBytesPerCall)},
 		"A JSON Schema":        {size(api.MaxSchemaBytes)},
+		"Deadlines":            {time.UnixMilli(api.MaxTimeMs).UTC().Format("2006")},
 		"Leases":               {seconds(api.MinLeaseMs), fmt.Sprintf("%d h", api.MaxLeaseMs/3_600_000), seconds(api.DefaultLeaseMs)},
 		"`wait_ms` of":         {seconds(api.MaxWaitMs)},
 		"Runs of one claim":    {count(api.MaxRunsPerClaim), count(api.MaxAgentsPerClaim)},

@@ -5,24 +5,27 @@ const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" })
 const dayOfYear = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 const full = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" });
 
+// dateOf is a time as a Date. Requests and tokens of an earlier version may have one that no Date has.
+export const dateOf = ms => new Date(Math.min(ms, 8.64e15));
+
 export function moment(ms, nowMs = Date.now()) {
-  const at = new Date(ms), now = new Date(nowMs);
+  const at = dateOf(ms), now = new Date(nowMs);
   const time = clock.format(at);
   if (at.toDateString() === now.toDateString()) return time;
   return `${(at.getFullYear() === now.getFullYear() ? day : dayOfYear).format(at)}, ${time}`;
 }
 
 // fullTime is a local time with its day, seconds and zone, for titles.
-export const fullTime = ms => full.format(new Date(ms));
+export const fullTime = ms => full.format(dateOf(ms));
 
-export const timeOf = ms => clock.format(new Date(ms));
+export const timeOf = ms => clock.format(dateOf(ms));
 
 const longDay = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long" });
 const olderDay = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" });
 
 // dayOf names a day: "Today", "Yesterday", "Tuesday 24 November", or with its year.
 export function dayOf(ms, nowMs) {
-  const at = new Date(ms), now = new Date(nowMs), yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
+  const at = dateOf(ms), now = new Date(nowMs), yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
   if (at.toDateString() === now.toDateString()) return "Today";
   if (at.toDateString() === yesterday.toDateString()) return "Yesterday";
   return (at.getFullYear() === now.getFullYear() ? longDay : olderDay).format(at);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 // In this language some engines write 24:30 for half past midnight.
 const { DateTimeFormat } = Intl;
 Intl.DateTimeFormat = function (languages = "en-US", options) { return new DateTimeFormat(languages, options); };
-const { deadlineWords, dueWords, fullTime, moment, reasonOf, settledWords, spoken, standing, timeOf } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
+const { dateOf, deadlineWords, dueWords, fullDeadline, fullTime, moment, reasonOf, settledWords, spoken, standing, timeOf } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
 
 const at = 1_700_000_000_000, in4 = 4 * 60_000;
 const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
@@ -43,6 +43,13 @@ test("a time has its year where another one could be meant, and its title all of
   assert.equal(timeOf(at(2026, 10, 28, 0, 30)), "00:30");
   assert.equal(moment(at(2026, 10, 27, 0, 30), now), "27 Nov, 00:30");
   assert.match(fullTime(at(2026, 10, 27, 0, 30)), / 00:30:00 /);
+});
+
+test("a time later than any Date is the last one", () => {
+  const late = 2 ** 53, now = new Date(2026, 10, 28, 12).getTime();
+  assert.equal(dateOf(late).getTime(), 8.64e15);
+  for (const said of [moment(late, now), fullTime(late), fullDeadline({ ...one("approval"), dueMs: late })]) assert.match(said, /275760/);
+  assert.match(timeOf(late), /^\d\d:\d\d$/);
 });
 
 test("a run is running as long as a worker has it", () => {
