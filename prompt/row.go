@@ -61,7 +61,7 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 		{Label: "input digest", Value: request.InputDigest},
 		{Label: "pattern keys", Kind: List, Value: strings.Join(request.PatternKeys, "\n")},
 		raised(request.CreatedAtMs),
-		expires(request.ExpiresAtMs),
+		expires(DeadlineMs(request.ExpiresAtMs, request.Escalation)),
 		{Label: "may be edited to", Value: Compact(request.InputSchema)},
 		{Label: "metadata", Value: Compact(request.Metadata)},
 		{Label: "someone else must allow it", Value: excluded, Deciding: true},
@@ -82,7 +82,7 @@ func OfQuestion(request *api.UserQuestionRequest) []Row {
 		Row{Label: "payload", Kind: Body, Value: Indented(request.Payload), Deciding: true},
 		Row{Label: "the value must fit", Kind: Body, Value: Indented(request.ResponseSchema), Deciding: true},
 		raised(request.CreatedAtMs),
-		expires(request.ExpiresAtMs),
+		expires(DeadlineMs(request.ExpiresAtMs, request.Escalation)),
 	))
 }
 
@@ -160,12 +160,15 @@ func RequestLines(rows []Row, printable func(text string, breaks bool) string) (
 
 func raised(atMs int64) Row { return Row{Label: "raised", Kind: Time, AtMs: atMs, Deciding: true} }
 
-func expires(atMs *int64) Row {
-	row := Row{Label: "expires", Kind: Time, Deciding: true}
-	if atMs != nil {
-		row.AtMs = *atMs
+func expires(atMs int64) Row { return Row{Label: "expires", Kind: Time, AtMs: atMs, Deciding: true} }
+
+// DeadlineMs returns when a request expires, by its expires_at_ms and its escalation; 0 for never. A request that
+// stays open after its deadline does not expire.
+func DeadlineMs(atMs *int64, e *api.Escalation) int64 {
+	if atMs == nil || e != nil && e.AtDeadline == api.DeadlineKeep {
+		return 0
 	}
-	return row
+	return *atMs
 }
 
 // present omits rows without a value, and words in which there is nothing to see.

@@ -3,6 +3,7 @@ package prompt_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,23 @@ func TestWhatIsReadBeforeAQuestionIsAnswered(t *testing.T) {
 	typed := prompt.OfQuestion(&api.UserQuestionRequest{Kind: "form", Payload: api.JSON(`{}`), ResponseSchema: api.JSON(`{}`)})
 	require.Len(t, typed, 3)
 	require.Len(t, prompt.ForDeciding(typed), 2, "the kind decides nothing")
+}
+
+// A request that stays open after its deadline does not expire.
+func TestAKeptDeadlineIsNoRow(t *testing.T) {
+	t.Parallel()
+	due := int64(2000)
+	for action, want := range map[api.DeadlineAction]int64{"": due, api.DeadlineDeny: due, api.DeadlineKeep: 0} {
+		escalation := &api.Escalation{AtDeadline: action}
+		require.Equal(t, want, prompt.DeadlineMs(&due, escalation), action)
+		for _, rows := range [][]prompt.Row{
+			prompt.OfApproval(&api.ApprovalRequest{ExpiresAtMs: &due, Escalation: escalation}), prompt.OfQuestion(&api.UserQuestionRequest{ExpiresAtMs: &due, Escalation: escalation}),
+		} {
+			require.Equal(t, want != 0, slices.ContainsFunc(rows, func(row prompt.Row) bool { return row.Label == "expires" }), action)
+		}
+	}
+	require.Equal(t, due, prompt.DeadlineMs(&due, nil))
+	require.Zero(t, prompt.DeadlineMs(nil, nil))
 }
 
 func TestWhatADecisionSays(t *testing.T) {

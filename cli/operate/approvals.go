@@ -37,7 +37,7 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 			request := &item.Request
 			return []string{
 				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), console.Cut(request.ToolName, 20), console.Cut(prompt.CommandOf(request.Input), 60),
-				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
+				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(prompt.DeadlineMs(request.ExpiresAtMs, request.Escalation), now),
 			}
 		},
 		note: func(item *api.PendingApprovalView, _ time.Time) string { return noteOf(item.Explain) },

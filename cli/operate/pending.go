@@ -222,11 +222,3 @@ func printDecided(terminal *console.Console, asJSON bool, requestID, what string
 	}
 	return terminal.Describe(fields)
 }
-
-// valueOf returns 0 for nil.
-func valueOf(atMs *int64) int64 {
-	if atMs == nil {
-		return 0
-	}
-	return *atMs
-}

@@ -38,7 +38,7 @@ func (questionFilter) table() table[api.PendingQuestionView] {
 			request := &item.Request
 			return []string{
 				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), askedBy(item), console.Cut(prompt.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
-				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
+				console.Ago(request.CreatedAtMs, now), console.Ago(prompt.DeadlineMs(request.ExpiresAtMs, request.Escalation), now),
 			}
 		},
 		note: func(item *api.PendingQuestionView, _ time.Time) string { return noteOf(item.Explain) },

@@ -84,10 +84,12 @@ func (c *approvalsReview) pending(ctx context.Context, opened *client.Client) ([
 	}
 	list := make([]reviewed, 0, len(approvals)+len(questions))
 	for i := range approvals {
-		list = append(list, reviewed{approval: &approvals[i], dueMs: valueOf(approvals[i].Request.ExpiresAtMs), createdAtMs: approvals[i].Request.CreatedAtMs})
+		request := &approvals[i].Request
+		list = append(list, reviewed{approval: &approvals[i], dueMs: prompt.DeadlineMs(request.ExpiresAtMs, request.Escalation), createdAtMs: request.CreatedAtMs})
 	}
 	for i := range questions {
-		list = append(list, reviewed{question: &questions[i], dueMs: valueOf(questions[i].Request.ExpiresAtMs), createdAtMs: questions[i].Request.CreatedAtMs})
+		request := &questions[i].Request
+		list = append(list, reviewed{question: &questions[i], dueMs: prompt.DeadlineMs(request.ExpiresAtMs, request.Escalation), createdAtMs: request.CreatedAtMs})
 	}
 	slices.SortStableFunc(list, func(a, b reviewed) int {
 		if (a.dueMs == 0) != (b.dueMs == 0) {

@@ -18,7 +18,7 @@ type item struct {
 	sessionID, runID, requestID string
 	// agent and where it works: the session's label or project, else the session.
 	agent, where       string
-	createdAtMs, dueMs int64 // dueMs is 0 without a deadline
+	createdAtMs, dueMs int64 // dueMs is 0 if it does not expire
 	// text is what a search finds.
 	text string
 	// approval is nil for a question.
@@ -76,11 +76,11 @@ func (a *asker) where() string {
 }
 
 func ofApproval(from asker, request api.ApprovalRequest) item {
-	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), approval: &request}, prompt.Compact(request.Input))
+	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: prompt.DeadlineMs(request.ExpiresAtMs, request.Escalation), approval: &request}, prompt.Compact(request.Input))
 }
 
 func ofQuestion(from asker, request api.UserQuestionRequest) item {
-	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), question: &request})
+	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: prompt.DeadlineMs(request.ExpiresAtMs, request.Escalation), question: &request})
 }
 
 func (a *asker) item(one item, texts ...string) item {
@@ -90,13 +90,6 @@ func (a *asker) item(one item, texts ...string) item {
 	}
 	one.text = strings.Join(append(texts, one.about(), a.agentID, one.where, a.sessionID), "\n")
 	return one
-}
-
-func dueMs(expiresAtMs *int64) int64 {
-	if expiresAtMs == nil {
-		return 0
-	}
-	return *expiresAtMs
 }
 
 // byUrgency is the order of the inbox: the earliest deadline first, then the oldest.

@@ -286,14 +286,18 @@ func TestRowsSayWhoWhereAndHowLong(t *testing.T) {
 	s := screenOf()
 	urgent := asked("a2", `{"command":"urgent"}`)
 	urgent.ExpiresAtMs = new(int64(10_000 + 240_000))
+	kept := asked("a3", `{"command":"kept"}`)
+	kept.ExpiresAtMs, kept.Escalation = new(int64(10_000+120_000)), &api.Escalation{AtDeadline: api.DeadlineKeep}
 	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingApprovals: []api.PendingApprovalView{
 		{SessionID: "session-0123456789", AgentID: "coder", RunID: "r", Request: asked("a1", `{"command":"calm"}`), Session: &api.SessionAbout{Origin: &api.SessionOrigin{Project: "shop"}}},
 		{SessionID: "other", AgentID: "coder", RunID: "r", Request: urgent, Session: &api.SessionAbout{Label: "Nightly"}},
+		{SessionID: "other", AgentID: "coder", RunID: "r", Request: kept, Session: &api.SessionAbout{Label: "Nightly"}},
 	}}})
 	lines := strings.Split(s.text(), "\n")
 	require.Equal(t, []string{"WHAT", "AGENT", "WHERE", "LEFT", "AGE"}, strings.Fields(lines[2]))
 	require.Equal(t, []string{"bash:", "urgent", "coder", "Nightly", "4m", "3s"}, strings.Fields(lines[3]))
 	require.Equal(t, []string{"bash:", "calm", "coder", "shop", "3s"}, strings.Fields(lines[4]))
+	require.Equal(t, []string{"bash:", "kept", "coder", "Nightly", "3s"}, strings.Fields(lines[5]), "it stays open after its deadline")
 }
 
 // The list stays where it is when somebody else decides the selected request, also after the next event.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -81,10 +82,10 @@ func (q *openQuestion) view(sessionID string) *pendingClarification {
 	if q.request.SessionID != sessionID {
 		shown.RequestedBy, shown.Question = q.request.SessionID, askedBy(q.request.SessionID, shown.Question)
 	}
-	if dueAtMs := q.body.ExpiresAtMs; dueAtMs != nil {
+	if dueAtMs := prompt.DeadlineMs(q.body.ExpiresAtMs, q.body.Escalation); dueAtMs != 0 {
 		// Rounded down, but never to 0, which would mean no limit. ExpiresAt is exactly that much
 		// later, because clients compute one from the other.
-		shown.TimeoutSeconds = max((*dueAtMs-q.request.CreatedAtMs)/1000, 1)
+		shown.TimeoutSeconds = max((dueAtMs-q.request.CreatedAtMs)/1000, 1)
 		shown.ExpiresAt = seconds(q.request.CreatedAtMs + shown.TimeoutSeconds*1000)
 	}
 	return shown

@@ -173,6 +173,14 @@ func testSnapshots(t *testing.T, s *service) {
   }
 }`)
 	})
+	t.Run("a clarification that stays open after its deadline", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, questions(free("q1", `"expires_after_ms":3600500,"escalation":{"at_deadline":"keep"}`)))
+		shown := s.pendingClarification(t, made.SessionID)
+		require.Equal(t, made.handle(t, "q1"), shown.head())
+		require.Contains(t, shown.Text, `"timeout_seconds": 0,
+    "expires_at": 0`)
+	})
 	t.Run("a question that a child asks this session", func(t *testing.T) {
 		t.Parallel()
 		asking := s.askedByChild(t)
