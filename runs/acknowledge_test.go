@@ -234,6 +234,22 @@ func TestAPersonSnoozes(t *testing.T) {
 	require.Nil(t, h.request("r", "a").Acknowledgement)
 }
 
+// After the clock is set back, an acknowledgement and a snooze do not count for as long as the clock was set back.
+func TestAClockThatIsSetBackEndsAcknowledgements(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	until := h.nowMs + api.MaxSnoozeMs
+	h.must(h.looking("user:ada", "a", api.Acknowledged, nil))
+	h.must(h.looking("user:ben", "a", api.Snoozed, &until))
+	h.nowMs -= 60_000
+	require.Equal(t, []string{"user:ada"}, h.lookers("a"), "clocks of replicas differ")
+	require.Equal(t, map[string]int64{"user:ben": until}, h.request("r", "a").SnoozedAt(h.nowMs))
+	h.nowMs--
+	require.Empty(t, h.lookers("a"))
+	require.Empty(t, h.request("r", "a").SnoozedAt(h.nowMs))
+}
+
 // Many people who snooze a request push out no acknowledgement.
 func TestSnoozesHaveALimitOfTheirOwn(t *testing.T) {
 	t.Parallel()

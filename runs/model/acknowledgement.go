@@ -18,9 +18,13 @@ func (r *Request) standing() []api.Acknowledgement {
 	return list
 }
 
+// maxSkewMs is how far the clocks of replicas may differ. An acknowledgement that is further ahead is from before the
+// clock was set back, and would count for longer by that time.
+const maxSkewMs = 60_000
+
 // StandingAt returns the acknowledgements and snoozes of an open request that count at a time.
 func (r *Request) StandingAt(nowMs int64) []api.Acknowledgement {
-	return slices.DeleteFunc(r.standing(), func(a api.Acknowledgement) bool { return a.UntilMs <= nowMs })
+	return slices.DeleteFunc(r.standing(), func(a api.Acknowledgement) bool { return a.UntilMs <= nowMs || a.AtMs > nowMs+maxSkewMs })
 }
 
 // Acknowledgements returns the stored acknowledgements of an open request without its snoozes,
