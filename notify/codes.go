@@ -86,7 +86,7 @@ func decideCode(f *codeFacts, mark string) (CodeCounts, error) {
 	}
 	destination, person := &after.Destination, &after.Person
 	switch {
-	case destination.Sent > 0 && f.nowMs < destination.LastMs+api.AddressCodePauseMs:
+	case destination.Sent > 0 && f.nowMs < destination.LastMs+api.AddressCodePauseMs && destination.LastMs <= f.nowMs+api.AddressCodePauseMs:
 		return CodeCounts{}, refusal.TooSoon(api.CodeTooManyCodes, destination.LastMs+api.AddressCodePauseMs-f.nowMs, "a code was sent to this address less than a minute ago")
 	case destination.Sent >= api.AddressCodesOfDestination && after.Pair.Sent > 0:
 		// Somebody who has had none may be the owner of the mailbox, whose codes others have used up.
@@ -106,9 +106,10 @@ func decideCode(f *codeFacts, mark string) (CodeCounts, error) {
 	return after, nil
 }
 
-// within returns a count, restarted if its period is over.
+// within returns a count, restarted if its period is over, or so far ahead that the clock was set back. A shorter step
+// restarts nothing: two replicas whose clocks differ would restart it with each code, and there would be no limit.
 func within(count CodeCount, nowMs int64) CodeCount {
-	if count.Sent > 0 && nowMs >= count.SinceMs+api.AddressCodeWindowMs {
+	if count.Sent > 0 && (nowMs >= count.SinceMs+api.AddressCodeWindowMs || count.SinceMs > nowMs+api.AddressCodeWindowMs) {
 		count.Sent, count.SinceMs = 0, 0
 	}
 	return count

@@ -38,6 +38,13 @@ func TestWhetherACodeMayBeSent(t *testing.T) {
 		"five a day ago":                  {facts: codeFacts{counts: CodeCounts{Destination: count(5, now-day, now-minute)}}},
 		"32 of this person":               {facts: codeFacts{counts: CodeCounts{Person: count(32, now-minute, now)}}, code: api.CodeTooManyCodes, afterMs: day - minute},
 		"32 of this person, a day":        {facts: codeFacts{counts: CodeCounts{Person: count(32, now-day, now)}}},
+		// The clock was set back.
+		"half a minute ahead":  {facts: codeFacts{counts: CodeCounts{Destination: count(1, now+30_000, now+30_000)}}, code: api.CodeTooManyCodes, afterMs: 90_000},
+		"two minutes ahead":    {facts: codeFacts{counts: CodeCounts{Destination: count(1, now+2*minute, now+2*minute)}}},
+		"32 two minutes ahead": {facts: codeFacts{counts: CodeCounts{Person: count(32, now, now+2*minute)}}, code: api.CodeTooManyCodes, afterMs: day},
+		"five, an hour ahead":  {facts: codeFacts{counts: CodeCounts{Destination: count(5, now, now+60*minute), Pair: count(1, now, now)}}, code: api.CodeTooManyCodes, afterMs: day},
+		"five, two days ahead": {facts: codeFacts{counts: CodeCounts{Destination: count(5, now+2*day, now+2*day), Pair: count(1, now+2*day, now+2*day)}}},
+		"32, two days ahead":   {facts: codeFacts{counts: CodeCounts{Person: count(32, now+2*day, now+2*day)}}},
 	} {
 		c.facts.nowMs, c.facts.most = now, cmp.Or(c.facts.most, api.MaxAddresses)
 		after, err := decideCode(&c.facts, "new")
