@@ -93,5 +93,14 @@ func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleE
 }
 
 // RememberFor converts a duration for ApprovalResolution.RememberForMs and
-// AddRuleParams.ExpiresAfterMs; 0 never expires.
-func RememberFor(d time.Duration) *int64 { return new(d.Milliseconds()) }
+// AddRuleParams.ExpiresAfterMs; 0 never expires. Anything else is at least a millisecond; the service
+// refuses a negative duration.
+func RememberFor(d time.Duration) *int64 {
+	switch {
+	case d > 0:
+		d = max(d, time.Millisecond)
+	case d < 0:
+		d = min(d, -time.Millisecond)
+	}
+	return new(d.Milliseconds())
+}

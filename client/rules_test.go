@@ -17,6 +17,13 @@ func anyOf(tool string) client.AddRuleParams {
 	return client.AddRuleParams{ToolName: tool, Match: api.RuleMatch{AnyInput: true}}
 }
 
+func TestADurationForARule(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]int64{0: 0, 1: 1, time.Millisecond: 1, time.Hour: 3_600_000, -1: -1, -time.Hour: -3_600_000} {
+		require.Equal(t, want, *client.RememberFor(d), d)
+	}
+}
+
 func TestRulesOfTheRealService(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)

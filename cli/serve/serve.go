@@ -106,8 +106,8 @@ func (c *Command) check() error {
 		return console.Usage("--notify-after must be 1s to 24h")
 	case c.DefaultExpiry != 0 && (c.DefaultExpiry < time.Second || c.DefaultExpiry.Milliseconds() > api.MaxExpiresAfterMs):
 		return console.Usage("--default-expiry must be at least 1s and at most 100 years, or 0 for none")
-	case c.RuleMaxAge < 0:
-		return console.Usage("--rule-max-age must not be negative")
+	case c.RuleMaxAge != 0 && c.RuleMaxAge < time.Millisecond:
+		return console.Usage("--rule-max-age must be at least 1ms, or 0 for no limit")
 	case !refusal.ValidID(c.DefaultAgent):
 		return console.Usage("--default-agent must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
