@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,20 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		for _, cookie := range []string{"", "x", "a.b.c.0." + old, "a.b.c.99999999999999." + old, "a.b.c.x." + old, "a.b.c.0.!"} {
 			a.get(t, back, header("Cookie", "holdpoint-oidc="+cookie)).refused(api.CodeSignInFailed)
 		}
+	})
+	t.Run("a sign-in that another replica began, whose clock is ahead", func(t *testing.T) {
+		issuer.Is("ada", "people")
+		begun := func(ahead time.Duration) (flow option, back string) {
+			flow, back = a.begin(t, "/")
+			parts := strings.Split(flow(&http.Request{Header: http.Header{}}).Header.Get("Cookie"), ".")
+			require.Len(t, parts, 5)
+			parts[3] = strconv.FormatInt(time.Now().Add(ahead).UnixMilli(), 10)
+			return header("Cookie", strings.Join(parts, ".")), back
+		}
+		flow, back := begun(30 * time.Second)
+		a.get(t, back, flow, fromIssuer).want(http.StatusOK)
+		flow, back = begun(2 * time.Hour)
+		a.get(t, back, flow, fromIssuer).refused(api.CodeSignInFailed)
 	})
 	t.Run("an open redirect", func(t *testing.T) {
 		for _, wrong := range []string{"//evil.example", "https://evil.example", `/\evil.example`, `\/evil.example`, "/\t/evil.example", "evil", "javascript:alert(1)", "/a\r\nb", "///evil.example", "/" + strings.Repeat("x", 2048)} {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSkew is how far the issuer's clock may be ahead. A token issued later would outlive its
-// revocation.
+// maxSkew is how far the clocks of the issuer and of other replicas may be ahead. A token issued later would
+// outlive its revocation.
 const maxSkew = time.Minute
 
 // claims are the claims of a verified ID token.

@@ -189,7 +189,7 @@ func (p *Provider) flowOf(r *http.Request) (f flow, found bool) {
 	begunMs, err := strconv.ParseInt(parts[3], 10, 64)
 	age := p.options.Now().UnixMilli() - begunMs
 	path, bad := base64.RawURLEncoding.DecodeString(parts[4])
-	if err != nil || bad != nil || age < 0 || age > flowLifetime.Milliseconds() || parts[0] == "" || parts[1] == "" || parts[2] == "" {
+	if err != nil || bad != nil || age < -maxSkew.Milliseconds() || age > flowLifetime.Milliseconds() || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return flow{}, false
 	}
 	returnTo, err := returnPath([]string{string(path)}) // the cookie may be forged
