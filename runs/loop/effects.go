@@ -69,9 +69,8 @@ type Effects struct {
 	options EffectsOptions
 	backoff backoff[reads.DueEffect]
 	// slow has effects that take long, for example in locked sessions.
-	slow stragglers[reads.DueEffect]
-	// started is the earliest time at which workers could reach the service.
-	started time.Time
+	slow    stragglers[reads.DueEffect]
+	serving *serving
 }
 
 // EffectsResult is the result of a pass.
@@ -86,7 +85,7 @@ type EffectsResult struct {
 func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 	options.Batch = cmp.Or(options.Batch, DefaultEffectsBatch)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
-	return &Effects{store: store, options: options, started: time.Now()} //nolint:forbidigo // a duration in this process, independent of the store's clock
+	return &Effects{store: store, options: options, serving: newServing()}
 }
 
 // Run makes passes until ctx ends, and then returns nil. A pass starts right after a commit of
@@ -169,6 +168,7 @@ type each func(ctx context.Context, concurrency int, due []reads.DueEffect, do f
 func (e *Effects) pass(ctx context.Context, of share, paused map[reads.DueEffect]bool, each each) (result EffectsResult, failure, err error) {
 	var done, failed atomic.Int64
 	defer func() { result = EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }()
+	e.serving.lasted()
 	tried := maps.Clone(paused)
 	if tried == nil {
 		tried = map[reads.DueEffect]bool{}
@@ -271,7 +271,7 @@ func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOu
 		return e.finish(ctx, effect, true, err)
 	}
 	if abandoned, ok := command.(*runs.CancelAbandoned); ok {
-		abandoned.ServingForMs = time.Since(e.started).Milliseconds() //nolint:forbidigo // as above
+		abandoned.ServingForMs = e.serving.lasted().Milliseconds()
 	}
 	if advance, ok := command.(*runs.AdvanceRequest); ok {
 		if err := e.recipients(ctx, advance); err != nil {
