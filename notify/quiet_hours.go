@@ -3,8 +3,6 @@ package notify
 import (
 	"context"
 	"fmt"
-	"time"
-	_ "time/tzdata" // zones on machines and in images that have none
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -34,8 +32,8 @@ func (s *Service) QuietHours(ctx context.Context, principal string) (api.QuietHo
 // SetQuietHours sets the quiet hours of a person. Errors: invalid_request; errors of the store.
 func (s *Service) SetQuietHours(ctx context.Context, principal string, body *api.QuietHours) (api.QuietHoursView, error) {
 	var faults refusal.Faults
-	if _, err := time.LoadLocation(body.Zone); err != nil || body.Zone == "" || body.Zone == "Local" || len(body.Zone) > api.MaxZoneLength {
-		faults.Add("/zone", "must be the name of a time zone, such as Europe/Berlin")
+	if _, err := escalation.ZoneOf(body.Zone); err != nil {
+		faults.Add("/zone", "%s", err.Error())
 	}
 	from, fromOK := api.ClockMinutes(body.From)
 	to, toOK := api.ClockMinutes(body.To)
@@ -67,7 +65,7 @@ func (s *Service) quiet(ctx context.Context, notice *model.PersonNotice) error {
 	if err != nil || hours == nil {
 		return err
 	}
-	zone, err := time.LoadLocation(hours.Zone)
+	zone, err := escalation.ZoneOf(hours.Zone)
 	if err != nil {
 		return nil //nolint:nilerr // a zone that this program does not know keeps no message back
 	}

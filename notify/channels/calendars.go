@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones on machines and in images that have none
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/escalation"
@@ -47,12 +46,9 @@ func (f *file) calendars() (map[string]*escalation.Calendar, error) {
 var dayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 func (c *calendar) make() (*escalation.Calendar, error) {
-	if c.Zone == "" || c.Zone == "Local" {
-		return nil, errors.New("zone must be the name of a time zone, such as Europe/Berlin")
-	}
-	zone, err := time.LoadLocation(c.Zone)
+	zone, err := escalation.ZoneOf(c.Zone)
 	if err != nil {
-		return nil, errors.New("zone must be the name of a time zone, such as Europe/Berlin")
+		return nil, fmt.Errorf("zone %w", err)
 	}
 	made := &escalation.Calendar{Zone: zone, Closed: map[string]bool{}}
 	if len(c.Days) == 0 {

@@ -28,9 +28,9 @@ func drain(t *testing.T, d *Dispatcher, agentIDs ...string) []string {
 func TestBacklogBeyondTheLimitsKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	for _, options := range []Options{
-		{HintLimit: 3}, {ScanLimit: 2}, {HintLimit: 1, ScanLimit: 3}, {HintLimit: 1, ScanLimit: 1}, {},
+		{hintLimit: 3}, {scanLimit: 2}, {hintLimit: 1, scanLimit: 3}, {hintLimit: 1, scanLimit: 1}, {},
 	} {
-		t.Run(fmt.Sprintf("hints %d scan %d", options.HintLimit, options.ScanLimit), func(t *testing.T) {
+		t.Run(fmt.Sprintf("hints %d scan %d", options.hintLimit, options.scanLimit), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				store := newFakeStore()
 				d, _ := start(t, store, options)
@@ -52,7 +52,7 @@ func TestBacklogBeyondTheLimitsKeepsItsOrder(t *testing.T) {
 func TestFreshHintsDoNotOvertakeABacklog(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
-		d, _ := start(t, store, Options{ScanLimit: 4})
+		d, _ := start(t, store, Options{scanLimit: 4})
 		for i := range 20 {
 			store.add(fmt.Sprintf("r%02d", i), "a", nowMs()-100+int64(i))
 		}
@@ -89,7 +89,7 @@ func TestFreshHintsDoNotStarveAnUnnoticedRun(t *testing.T) {
 func TestBacklogOfOneAgentDoesNotHideAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
-		d, _ := start(t, store, Options{ScanLimit: 2})
+		d, _ := start(t, store, Options{scanLimit: 2})
 		// Both wait, and get no hints for what follows.
 		b := claim(d, worker("b"))
 		c := claim(d, worker("c"))
@@ -114,7 +114,7 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 	row := func(runID string, atMs int64) reads.Claimable {
 		return reads.Claimable{RunID: runID, SessionID: "s", AgentID: "a", ClaimableAtMs: atMs}
 	}
-	d := New(newFakeStore(), Options{HintLimit: 3, ScanLimit: 3})
+	d := New(newFakeStore(), Options{hintLimit: 3, scanLimit: 3})
 	w := d.join([]string{"a"}, reads.Scope{}, 10)
 	scan := func(during func(), rows ...reads.Claimable) []string {
 		w.demand.scanWanted = true

@@ -13,11 +13,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
-// Defaults of [Options].
+// DefaultScanInterval is the default of [Options].
+const DefaultScanInterval = 500 * time.Millisecond
+
 const (
-	DefaultScanInterval = 500 * time.Millisecond
-	DefaultScanLimit    = 512
-	DefaultHintLimit    = 4096
+	defaultScanLimit = 512
+	defaultHintLimit = 4096
 )
 
 // scanTimeout bounds a query for claimable runs.
@@ -30,18 +31,18 @@ type Options struct {
 	MaxAttempts int64
 	// ScanInterval bounds how long a waiting claim can miss a claimable run whose hint was lost.
 	ScanInterval time.Duration
-	// ScanLimit is the maximum number of claimable runs per query.
-	ScanLimit int
 	// Opens reports whether this process can decrypt values under a data key. It must not block.
 	// Runs with other keys are left to other processes. If nil, runs are claimed regardless of
 	// their key.
 	Opens func(dataKey string) bool
-	// HintLimit bounds the hints kept for each set of agents.
-	HintLimit int
 	// NowMs measures the silence of workers, from any moment on; the process's time if nil.
 	NowMs func() int64
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
+	// scanLimit is the maximum number of claimable runs per query.
+	scanLimit int
+	// hintLimit bounds the hints kept for each set of agents.
+	hintLimit int
 }
 
 // Store is the part of a runs.Store that a dispatcher uses.
@@ -96,8 +97,8 @@ type Dispatcher struct {
 func New(store Store, options Options) *Dispatcher {
 	options.MaxAttempts = cmp.Or(options.MaxAttempts, runs.DefaultMaxAttempts)
 	options.ScanInterval = cmp.Or(options.ScanInterval, DefaultScanInterval)
-	options.ScanLimit = cmp.Or(options.ScanLimit, DefaultScanLimit)
-	options.HintLimit = cmp.Or(options.HintLimit, DefaultHintLimit)
+	options.scanLimit = cmp.Or(options.scanLimit, defaultScanLimit)
+	options.hintLimit = cmp.Or(options.hintLimit, defaultHintLimit)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	if options.NowMs == nil {
 		started := time.Now()
@@ -176,7 +177,7 @@ func (d *Dispatcher) offerHint(claimable reads.Claimable) {
 	}
 	h := d.newHint(claimable)
 	for _, demand := range demands {
-		demand.noteArrival(h, d.options.HintLimit)
+		demand.noteArrival(h, d.options.hintLimit)
 	}
 	oldest := oldestWaiter(demands)
 	if oldest != nil {
@@ -186,7 +187,7 @@ func (d *Dispatcher) offerHint(claimable reads.Claimable) {
 		return
 	}
 	for _, demand := range demands {
-		demand.queueHint(h, d.options.HintLimit)
+		demand.queueHint(h, d.options.hintLimit)
 	}
 }
 

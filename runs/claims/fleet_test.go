@@ -108,7 +108,7 @@ func TestTwoDispatchersOnOneStore(t *testing.T) {
 func TestFleetThatComesAndGoes(t *testing.T) {
 	t.Parallel()
 	store := newFakeStore()
-	options := Options{ScanInterval: 20 * time.Millisecond, ScanLimit: 16, HintLimit: 8}
+	options := Options{ScanInterval: 20 * time.Millisecond, scanLimit: 16, hintLimit: 8}
 	var dispatchers []*Dispatcher
 	for range 3 {
 		d, _ := start(t, store, options)

@@ -68,7 +68,7 @@ func byScope(demands []*demand) [][]*demand {
 func (d *Dispatcher) claimable(ctx context.Context, demands []*demand) ([]reads.Claimable, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	return d.store.Within(demands[0].scope).Claimable(ctx, reads.ClaimableQuery{AgentIDs: agentsOf(demands), Limit: d.options.ScanLimit})
+	return d.store.Within(demands[0].scope).Claimable(ctx, reads.ClaimableQuery{AgentIDs: agentsOf(demands), Limit: d.options.scanLimit})
 }
 
 // agentsOf returns the agents of the demands, nil for all agents.
@@ -101,7 +101,7 @@ func (d *Dispatcher) beginScan() []*demand {
 func (d *Dispatcher) endScan(demands []*demand, claimable []reads.Claimable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	truncated := len(claimable) >= d.options.ScanLimit
+	truncated := len(claimable) >= d.options.scanLimit
 	var all []*hint
 	byAgent := map[string][]*hint{}
 	for _, row := range claimable {

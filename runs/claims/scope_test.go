@@ -15,7 +15,7 @@ import (
 func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
-		d, _ := start(t, store, Options{ScanLimit: 3})
+		d, _ := start(t, store, Options{scanLimit: 3})
 		scope := reads.Scope{SessionPrefixes: []string{"session-ours"}}
 		// Other scopes have more runs of the same agent than one query returns.
 		for i := range 20 {

@@ -71,7 +71,7 @@ func (d *Dispatcher) Take(claimable []reads.Claimable) []*runs.ClaimRun {
 		h := d.newHint(run)
 		h.taken = true
 		for _, demand := range demands {
-			demand.noteArrival(h, d.options.HintLimit)
+			demand.noteArrival(h, d.options.hintLimit)
 		}
 		d.claiming[h.RunID] = h.ClaimableAtMs
 		claim := d.claimBy(&w.claimer, w.demand.scope, run.RunID, run.SessionID)

@@ -71,7 +71,7 @@ func TestEffectThatCannotBeClaimedDelaysNoOther(t *testing.T) {
 		m := newMemory()
 		store := &refusing{memory: m, sessionID: "child"}
 		m.ask(t)
-		stop := goOn(t, NewEffects(store, EffectsOptions{Batch: 1, Logger: slog.New(slog.DiscardHandler)}).Run)
+		stop := goOn(t, NewEffects(store, EffectsOptions{batch: 1, Logger: slog.New(slog.DiscardHandler)}).Run)
 		defer stop()
 		time.Sleep(40 * time.Second)
 		synctest.Wait()

@@ -21,10 +21,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// DefaultEffectsBatch is the default of [EffectsOptions].
-const DefaultEffectsBatch = 1000
-
 const (
+	defaultEffectsBatch = 1000
 	// effectsConcurrency is how many effects are performed at once.
 	effectsConcurrency = 32
 	// effectsMaxSleep bounds the time between passes. An effect whose replica died is found within
@@ -46,8 +44,6 @@ type EffectsStore interface {
 
 // EffectsOptions configure an [Effects]. Zero members have defaults.
 type EffectsOptions struct {
-	// Batch is the maximum number of due effects per query.
-	Batch int
 	// Review shows the payload of an api.EffectReviewApproval to a reviewer. It must be
 	// idempotent: it may be called again after it returned nil. Its context ends before the
 	// effect's lease does. After an error it is retried. If Review is nil, such effects fail
@@ -58,6 +54,8 @@ type EffectsOptions struct {
 	Recipients func(ctx context.Context, advance *runs.AdvanceRequest) error
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
+	// batch is the maximum number of due effects per query.
+	batch int
 }
 
 // Effects performs the effects of committed decisions, the outbox. It claims each due effect,
@@ -83,7 +81,7 @@ type EffectsResult struct {
 
 // NewEffects returns an effects loop that has not started.
 func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
-	options.Batch = cmp.Or(options.Batch, DefaultEffectsBatch)
+	options.batch = cmp.Or(options.batch, defaultEffectsBatch)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	return &Effects{store: store, options: options, serving: newServing()}
 }
@@ -176,7 +174,7 @@ func (e *Effects) pass(ctx context.Context, of share, paused map[reads.DueEffect
 	if of.outside {
 		each = forEach[reads.DueEffect]
 	}
-	for limit := e.options.Batch; ; {
+	for limit := e.options.batch; ; {
 		due, err := e.store.DueEffects(ctx, limit)
 		if err != nil {
 			return result, failure, fmt.Errorf("find due effects: %w", err)

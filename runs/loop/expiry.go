@@ -19,8 +19,8 @@ import (
 
 // Defaults of [ExpiryOptions].
 const (
-	DefaultExpiryBatch       = 1000
-	DefaultExpiryConcurrency = 24
+	defaultExpiryBatch       = 1000
+	defaultExpiryConcurrency = 24
 )
 
 const (
@@ -78,8 +78,8 @@ type ExpiryResult struct {
 
 // NewExpiry returns an expiry loop that has not started.
 func NewExpiry(store ExpiryStore, options ExpiryOptions) *Expiry {
-	options.Batch = cmp.Or(options.Batch, DefaultExpiryBatch)
-	options.Concurrency = cmp.Or(options.Concurrency, DefaultExpiryConcurrency)
+	options.Batch = cmp.Or(options.Batch, defaultExpiryBatch)
+	options.Concurrency = cmp.Or(options.Concurrency, defaultExpiryConcurrency)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	return &Expiry{store: store, options: options}
 }

@@ -18,8 +18,8 @@ import (
 
 // Defaults of [IntakeOptions].
 const (
-	DefaultIntakeInterval = time.Second
-	DefaultIntakeBatch    = 100
+	defaultIntakeInterval = time.Second
+	defaultIntakeBatch    = 100
 )
 
 const (
@@ -42,10 +42,10 @@ type IntakeOptions struct {
 	// Interval is the pause after a pass that found few rows. A transaction of another program
 	// wakes nobody, so it bounds how long its runs wait.
 	Interval time.Duration
-	// Batch is the maximum number of rows that one pass takes.
-	Batch int
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
+	// batch is the maximum number of rows that one pass takes.
+	batch int
 }
 
 // Intake creates the runs that programs asked for in transactions of their own. If the process
@@ -67,8 +67,8 @@ type IntakeResult struct {
 
 // NewIntake returns an intake loop that has not started.
 func NewIntake(rows upkeep.Intake, options IntakeOptions) *Intake {
-	options.Interval = cmp.Or(options.Interval, DefaultIntakeInterval)
-	options.Batch = cmp.Or(options.Batch, DefaultIntakeBatch)
+	options.Interval = cmp.Or(options.Interval, defaultIntakeInterval)
+	options.batch = cmp.Or(options.batch, defaultIntakeBatch)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	return &Intake{rows: rows, options: options}
 }
@@ -96,12 +96,12 @@ func (i *Intake) Run(ctx context.Context) error {
 // RunOnce takes one batch of rows and creates their runs. Runs of one session are created in the
 // order of their ids. The error is about the intake as a whole, not about one row.
 func (i *Intake) RunOnce(ctx context.Context) (IntakeResult, error) {
-	rows, err := i.rows.Take(ctx, i.options.Batch, intakeLease.Milliseconds())
+	rows, err := i.rows.Take(ctx, i.options.batch, intakeLease.Milliseconds())
 	if err != nil || len(rows) == 0 {
 		return IntakeResult{}, err
 	}
 	var mu sync.Mutex
-	result := IntakeResult{more: len(rows) == i.options.Batch}
+	result := IntakeResult{more: len(rows) == i.options.batch}
 	var created []string
 	ended := forEach(ctx, intakeConcurrency, bySession(rows), func(ctx context.Context, ofOne []upkeep.IntakeRow) error {
 		for _, row := range ofOne {

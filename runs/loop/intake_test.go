@@ -66,7 +66,7 @@ func passOver(t *testing.T, r *rows, create func(id string) error) (IntakeResult
 	t.Helper()
 	r.became = map[string]string{}
 	intake := NewIntake(r, IntakeOptions{
-		Logger: slog.New(slog.DiscardHandler), Batch: 10,
+		Logger: slog.New(slog.DiscardHandler), batch: 10,
 		Create: func(_ context.Context, key string, _ api.JSON) error { return create(key) },
 	})
 	return intake.RunOnce(t.Context())

@@ -175,7 +175,7 @@ func TestExpirySweepsUntilNothingIsDue(t *testing.T) {
 		require.Equal(t, ExpiryResult{Swept: 10_000, Sleep: expiryMaxSleep}, result)
 		require.Len(t, store.expired, 10_000)
 		require.Equal(t, map[string]int64{"later": nowMs() + 60_000 - 40*11}, store.dueAtMs, "40 parts of 250, 24 at a time")
-		require.Equal(t, DefaultExpiryConcurrency, store.mostIn)
+		require.Equal(t, defaultExpiryConcurrency, store.mostIn)
 	})
 }
 

@@ -17,9 +17,9 @@ import (
 
 // Defaults of [RetentionOptions].
 const (
-	DefaultIdempotencyRetention = 7 * 24 * time.Hour
-	DefaultRetentionInterval    = time.Minute
-	DefaultRetentionBatch       = 1000
+	defaultIdempotencyRetention = 7 * 24 * time.Hour
+	defaultRetentionInterval    = time.Minute
+	defaultRetentionBatch       = 1000
 )
 
 // maxRetentionBatches bounds one pass. After a pass that reached the bound, the next one follows
@@ -60,11 +60,11 @@ type RetentionOptions struct {
 	KeepRules time.Duration
 	// Interval is the time between passes.
 	Interval time.Duration
-	// Batch is the maximum number of rows that one statement deletes, or of a session's events
-	// per transaction. It bounds how long locks are held.
-	Batch int
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
+	// batch is the maximum number of rows that one statement deletes, or of a session's events
+	// per transaction. It bounds how long locks are held.
+	batch int
 }
 
 // Retention deletes rows whose retention period has passed.
@@ -92,9 +92,9 @@ type RetentionResult struct {
 
 // NewRetention returns a retention loop that has not started.
 func NewRetention(store RetentionStore, options RetentionOptions) *Retention {
-	options.Retention = cmp.Or(options.Retention, DefaultIdempotencyRetention)
-	options.Interval = cmp.Or(options.Interval, DefaultRetentionInterval)
-	options.Batch = cmp.Or(options.Batch, DefaultRetentionBatch)
+	options.Retention = cmp.Or(options.Retention, defaultIdempotencyRetention)
+	options.Interval = cmp.Or(options.Interval, defaultRetentionInterval)
+	options.batch = cmp.Or(options.batch, defaultRetentionBatch)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	return &Retention{store: store, options: options}
 }
@@ -184,9 +184,9 @@ func (r *Retention) mend(ctx context.Context, result *RetentionResult) error {
 // sweep deletes batch by batch, and adds to total. It notes in result that it reached the bound of a pass.
 func (r *Retention) sweep(ctx context.Context, sweep func(context.Context, int64, int) (int, error), beforeMs int64, total *int, result *RetentionResult) error {
 	for range maxRetentionBatches {
-		deleted, err := sweep(ctx, beforeMs, r.options.Batch)
+		deleted, err := sweep(ctx, beforeMs, r.options.batch)
 		*total += deleted
-		if err != nil || deleted < r.options.Batch {
+		if err != nil || deleted < r.options.batch {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 func (r *Retention) trimSession(ctx context.Context, sessionID string, beforeMs int64, result *RetentionResult) (more bool, err error) {
 	var trimmed upkeep.Trimmed
 	err = doItem(ctx, sessionID, func(ctx context.Context, sessionID string) (err error) {
-		trimmed, err = r.store.TrimSession(ctx, sessionID, beforeMs, r.options.Batch)
+		trimmed, err = r.store.TrimSession(ctx, sessionID, beforeMs, r.options.batch)
 		return err
 	})
 	if errors.Is(err, runs.ErrClosed) || ctx.Err() != nil {

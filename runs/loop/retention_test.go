@@ -63,8 +63,8 @@ func TestRetentionDeletesOnlyWhatIsTooOld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &recordStore{}
-		store.add(2500, DefaultIdempotencyRetention+time.Millisecond)
-		store.add(70, DefaultIdempotencyRetention)
+		store.add(2500, defaultIdempotencyRetention+time.Millisecond)
+		store.add(70, defaultIdempotencyRetention)
 		result, err := NewRetention(store, RetentionOptions{}).RunOnce(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, RetentionResult{Deleted: 2500}, result)
@@ -79,7 +79,7 @@ func TestRetentionPassIsBounded(t *testing.T) {
 		store := &recordStore{}
 		store.add(maxRetentionBatches+30, time.Hour)
 		out := &logs{}
-		stop := goOn(t, NewRetention(store, RetentionOptions{Retention: time.Minute, Batch: 1, Logger: out.logger()}).Run)
+		stop := goOn(t, NewRetention(store, RetentionOptions{Retention: time.Minute, batch: 1, Logger: out.logger()}).Run)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, 30, store.left())

@@ -136,7 +136,7 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 		store.finish("young", time.Hour, 5)
 		store.blocked["stays"], store.blocked["fails"] = nil, errors.New("disk is full")
 		out := &logs{}
-		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, Batch: 10, Logger: out.logger()})
+		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, batch: 10, Logger: out.logger()})
 		result, err := retention.RunOnce(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, RetentionResult{Runs: 2, Events: 30, Sessions: 2}, result)

@@ -198,7 +198,7 @@ func TestSharesDoNotHideEachOther(t *testing.T) {
 			})
 		}
 		options := quiet(h.review)
-		options.Batch = 1
+		options.batch = 1
 		result, err := NewEffects(m, options).RunOnce(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, EffectsResult{Done: 4}, result)
