@@ -13,15 +13,16 @@ import (
 
 // A machine that sleeps stops the agents on it together with the service: they get time to come back.
 func TestASleepingMachineAbandonsNothing(t *testing.T) {
-	for _, clock := range []string{"stops", "goes on"} {
-		t.Run("the clock without sleep "+clock, func(t *testing.T) {
+	for _, silent := range []string{"the machine", "the worker alone"} {
+		t.Run(silent, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory()
 				effects := NewEffects(m, EffectsOptions{})
 				began, asleep := time.Now(), time.Duration(0)
 				effects.serving.clock = func() (time.Time, time.Duration) { return time.Now().Round(0), time.Since(began) - asleep }
+				m.must(t, &runs.CreateSession{SessionID: "s"})
 				created := m.must(t, &runs.CreateRun{
-					SessionID: "s", RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "worker"},
+					SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "worker"},
 					Suspend: &api.Suspension{Hold: true, CancelWhenAbandoned: true, Approvals: []api.ApprovalRequest{{
 						ID: "a", ToolCallID: "a", ToolName: "bash", Input: api.JSON(`1`),
 					}}},
@@ -38,8 +39,8 @@ func TestASleepingMachineAbandonsNothing(t *testing.T) {
 					require.Equal(t, api.StatusWaitingForApproval, look())
 				}
 				time.Sleep(time.Hour)
-				if clock == "goes on" {
-					require.Equal(t, api.StatusCancelled, look(), "the worker alone was silent")
+				if silent == "the worker alone" {
+					require.Equal(t, api.StatusCancelled, look())
 					return
 				}
 				asleep = time.Hour
