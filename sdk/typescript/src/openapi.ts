@@ -462,8 +462,11 @@ export interface components {
              * @description Counts from now.
              */
             expires_after_ms?: number;
-            /** @description Not together with expires_after_ms. */
-            expires_at_ms?: components["schemas"]["TimeMs"];
+            /**
+             * Format: int64
+             * @description Not together with expires_after_ms.
+             */
+            expires_at_ms?: number;
             groups?: string[];
             /** @description `X-Actor` is recorded as the person who decided, together with the principal. */
             may_act_for?: boolean;
