@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"log/slog"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -93,11 +94,11 @@ func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, req
 	return nil
 }
 
-// Link is a link that works: the person of the message may decide the open request now.
+// Link is a link that works: the person of the message may decide the open request now, or once they have signed in.
 type Link struct {
 	Request *model.Request
 	Run     *model.Run
-	// Person is the identity with which the person of the message decides.
+	// Person is the identity with which the person of the message decides; nil if they have to sign in first.
 	Person *auth.Identity
 	// Via is the via of decisions by the link.
 	Via string
@@ -133,21 +134,32 @@ func (s *Service) Link(ctx context.Context, secret string) (*Link, error) {
 	if request == nil {
 		return nil, unknownLink()
 	}
-	var person *auth.Identity
-	if s.options.ByLink != nil {
-		if person, err = s.options.ByLink(ctx, row.Principal, run); err != nil {
-			return nil, err
-		}
+	person, decides, err := s.decider(ctx, row.Principal, run, request)
+	if err != nil {
+		return nil, err
 	}
-	if person == nil {
+	if !decides {
 		return nil, unknownLink()
 	}
 	return &Link{
 		Request: request, Run: run, Person: person, Via: api.ViaLink + string(channel.Kind()),
 		// An operator who turns codes off turns them off for the messages that were sent as well.
-		TakesCode: row.CodeHash != "" && channel.Links() == api.LinkCode,
+		TakesCode: person != nil && row.CodeHash != "" && channel.Links() == api.LinkCode,
 		row:       row, secret: secret,
 	}, nil
+}
+
+// decider returns the identity with which the person of a message decides an open request. It is nil if they have to sign
+// in first, or if they may not decide. The identity of an issuer outlasts the sign-in: its person is still notified.
+func (s *Service) decider(ctx context.Context, principal string, run *model.Run, request *model.Request) (person *auth.Identity, decides bool, err error) {
+	if s.options.ByLink == nil {
+		return nil, false, nil
+	}
+	if person, err = s.options.ByLink(ctx, principal, run); person != nil || err != nil {
+		return person, err == nil, err
+	}
+	deciders, err := s.options.Deciders(ctx, run, request)
+	return nil, slices.Contains(deciders, principal), err
 }
 
 // channelOf returns the channel of a link unless it has no links any more.

@@ -31,6 +31,8 @@ type PressReply struct{ Text, Link string }
 const (
 	pressDead      = "This button does not work any more. Open the request in holdpoint."
 	pressForbidden = "This button is for another person. Sign in to holdpoint to decide as yourself."
+	pressSignIn    = "Sign in to holdpoint first."
+	pressLost      = "You may not decide this request any more."
 	pressChanged   = "The message does not show what would be allowed now. Open the request in holdpoint."
 	pressFailed    = "Your decision could not be recorded. Press again, or open the request in holdpoint."
 )
@@ -117,12 +119,14 @@ func (s *Service) decide(ctx context.Context, row *LinkRow, request *model.Reque
 	if err != nil {
 		return "", err
 	}
-	person, err := s.options.ByLink(ctx, row.Principal, &record.Run)
+	person, decides, err := s.decider(ctx, row.Principal, &record.Run, request)
 	switch {
 	case err != nil:
 		return "", err
+	case !decides:
+		return pressLost, nil
 	case person == nil:
-		return "You may not decide this request any more.", nil
+		return pressSignIn, nil
 	case request.Kind != model.KindApproval || p.Behavior != api.BehaviorAllow && p.Behavior != api.BehaviorDeny:
 		return pressDead, nil
 	}
@@ -156,7 +160,7 @@ func pressRefusal(err error) (string, error) {
 	case refused.Code == api.CodeRequesterExcluded:
 		return "This is your own request, so somebody else has to allow it. You may deny it.", nil
 	case refused.Code == api.CodeInvalidToken, refused.Code == api.CodeForbidden, refused.Code == api.CodeRunNotFound:
-		return "You may not decide this request any more.", nil
+		return pressLost, nil
 	}
 	return pressDead, nil
 }

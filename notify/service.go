@@ -57,7 +57,7 @@ type Options struct {
 	// name has none. If it is nil, everyone has.
 	HasCredential func(ctx context.Context, principals ...string) (bool, error)
 	// ByLink returns the identity with which a person decides about a run by the link of a message; nil
-	// if they may not. A nil function means nobody may.
+	// if they may not, or have to sign in first. A nil function means nobody may.
 	ByLink func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error)
 	// Reach returns the scopes of a person's credentials, for counts; none for everything.
 	Reach func(ctx context.Context, principal string) ([]reads.Scope, error)
