@@ -33,10 +33,17 @@ type email struct {
 	domain  string
 	timeout time.Duration
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	// tls says that the connection begins with TLS.
-	tls      bool
+	// tls is set if the connection begins with TLS.
+	tls      *tls.Config
 	showMore bool
 	links    api.LinkMode
+}
+
+// mechanisms are the sign-ins over a connection that begins with TLS, the best one first. The library would find them itself,
+// but does not know that a connection which it did not dial is encrypted.
+var mechanisms = []gomail.SMTPAuthType{
+	gomail.SMTPAuthSCRAMSHA256PLUS, gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1PLUS, gomail.SMTPAuthSCRAMSHA1,
+	gomail.SMTPAuthNTLM, gomail.SMTPAuthCramMD5, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin,
 }
 
 func (c *channel) email(folder string) (*email, error) {
@@ -53,10 +60,10 @@ func (c *channel) email(folder string) (*email, error) {
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
 	made := &email{host: at.Hostname(), from: from.String(), domain: domain, timeout: smtpTimeout, dial: (&net.Dialer{}).DialContext, showMore: c.Content == contentSummary, links: c.Links}
-	made.options = []gomail.Option{gomail.WithoutNoop()}
+	made.options = []gomail.Option{gomail.WithoutNoop(), gomail.WithoutRset()}
 	switch {
 	case at.Scheme == "smtps":
-		made.tls = true
+		made.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: made.host}
 		made.options = append(made.options, gomail.WithSSL(), gomail.WithPort(465))
 	case loopback.Is(at.Hostname()):
 		// A mail server of this machine may be used without TLS, so its certificate proves nothing: usually
@@ -78,7 +85,11 @@ func (c *channel) email(folder string) (*email, error) {
 		if err != nil {
 			return nil, fmt.Errorf("password_file: %w", err)
 		}
-		made.options = append(made.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(c.Username), gomail.WithPassword(password))
+		signIn := gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover)
+		if made.tls != nil {
+			signIn = gomail.WithOpportunisticSMTPAuth(mechanisms...)
+		}
+		made.options = append(made.options, signIn, gomail.WithUsername(c.Username), gomail.WithPassword(password))
 	}
 	if _, err := gomail.NewClient(made.host, made.options...); err != nil {
 		return nil, errors.New("the mail server cannot be used with these settings")
@@ -118,31 +129,60 @@ func (e *email) Send(ctx context.Context, address string, m *notify.Message) err
 	}
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(gomail.TypeTextPlain, m.Text)
-	options := append(slices.Clip(e.options), gomail.WithTimeout(e.timeout))
-	if !e.tls {
-		// The library leaves the connection open if the server stops answering before the first mail.
-		var dialed net.Conn
-		defer func() {
-			if dialed != nil {
-				_ = dialed.Close() // usually closed already
-			}
-		}()
-		options = append(options, gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (made net.Conn, err error) {
-			dialed, err = e.dial(ctx, network, address)
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	// The library leaves the connection open if the server stops answering.
+	var dialed net.Conn
+	defer func() {
+		if dialed != nil {
+			_ = dialed.Close() // usually closed already
+		}
+	}()
+	dial := func(ctx context.Context, network, address string) (made net.Conn, err error) {
+		if dialed, err = e.dialUntil(ctx, network, address); err != nil || e.tls == nil {
 			return dialed, err
-		}))
+		}
+		encrypted := tls.Client(dialed, e.tls)
+		return encrypted, encrypted.HandshakeContext(ctx)
 	}
-	client, err := gomail.NewClient(e.host, options...)
+	client, err := gomail.NewClient(e.host, append(slices.Clip(e.options), gomail.WithTimeout(e.timeout), gomail.WithDialContextFunc(dial))...)
 	if err != nil {
 		return errors.New("the mail server cannot be used with these settings")
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
-	defer cancel()
 	err = client.DialAndSendWithContext(ctx, message)
 	if message.IsDelivered() {
 		return nil // the server has the message, however it ended the conversation
 	}
 	return mailFailure(err)
+}
+
+// dialUntil returns a connection whose conversation ends with ctx.
+func (e *email) dialUntil(ctx context.Context, network, address string) (net.Conn, error) {
+	made, err := e.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	atMost, _ := ctx.Deadline()
+	return &ending{made, atMost}, nil
+}
+
+// ending is a connection with a last deadline. The library sets a new one for each part of a conversation: without a
+// bound, an attempt to send outlasts the lease of its effect, and another replica sends the mail again.
+type ending struct {
+	net.Conn
+	at time.Time
+}
+
+func (c *ending) SetDeadline(t time.Time) error      { return c.Conn.SetDeadline(c.bounded(t)) }
+func (c *ending) SetReadDeadline(t time.Time) error  { return c.Conn.SetReadDeadline(c.bounded(t)) }
+func (c *ending) SetWriteDeadline(t time.Time) error { return c.Conn.SetWriteDeadline(c.bounded(t)) }
+
+// bounded returns a deadline, or the last one for a later one and for none.
+func (c *ending) bounded(t time.Time) time.Time {
+	if t.IsZero() || t.After(c.at) {
+		return c.at
+	}
+	return t
 }
 
 func idOf(text string) string {

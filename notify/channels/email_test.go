@@ -95,11 +95,9 @@ func TestAMailServerThatStopsAnswering(t *testing.T) {
 // A message that the mail server accepted is not sent again, even if the server hangs up at once.
 func TestAMailServerThatHangsUpAfterTheMessage(t *testing.T) {
 	t.Parallel()
-	for _, at := range []string{"RSET", "QUIT"} {
-		mail, err := (&channel{Kind: api.ChannelEmail, SMTP: mute(t, at, true), From: "holdpoint@example.com"}).email("")
-		require.NoError(t, err)
-		require.NoError(t, mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"}), at)
-	}
+	mail, err := (&channel{Kind: api.ChannelEmail, SMTP: mute(t, "QUIT", true), From: "holdpoint@example.com"}).email("")
+	require.NoError(t, err)
+	require.NoError(t, mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"}))
 }
 
 // selfSigned is an SMTP server with STARTTLS and a certificate of no known authority. It accepts every
