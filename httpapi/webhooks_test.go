@@ -122,6 +122,14 @@ func testWebhooks(t *testing.T, a *rig) {
 		a.post(t, path, `{"kinds":[],"events":["output"]}`).want(http.StatusOK)
 		a.do(t, http.MethodDelete, path, "").want(http.StatusNoContent)
 	})
+	parallel(t, "events about notifications are of the service", func(t *testing.T) {
+		const events = `"events":["request_notified","notification_failed","request_acknowledged"]`
+		made := a.post(t, "/v1/webhooks", `{"url":"https://example.com",`+events+`}`).want(http.StatusCreated)
+		path := "/v1/webhooks/" + made.textAt("webhook", "webhook_id")
+		a.post(t, path, `{"kinds":["run"]}`).want(http.StatusOK)
+		a.post(t, path, `{"kinds":["worker"]}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/kinds")
+		a.do(t, http.MethodDelete, path, "").want(http.StatusNoContent)
+	})
 	parallel(t, "without a key there is no webhook", func(t *testing.T) {
 		kept, keeps := a.store.(webhookStore)
 		require.True(t, keeps)

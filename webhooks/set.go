@@ -93,9 +93,10 @@ func KindOf(event api.EventType) api.WebhookKind {
 		return api.WebhookQuestion
 	case api.EventParentClarificationRequested, api.EventParentClarificationResolved:
 		return api.WebhookClarification
-	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried:
+	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried,
+		api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
 		return api.WebhookRun
-	case api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
+	case api.EventOutput:
 	}
 	return api.WebhookWorker
 }

@@ -33,6 +33,12 @@ func TestFiltersLetThroughWhatTheyName(t *testing.T) {
 		require.True(t, owed(set, test.passes[0], test.passes[1], api.EventType(test.passes[2])), name)
 		require.False(t, owed(set, test.passed[0], test.passed[1], api.EventType(test.passed[2])), name)
 	}
+	for _, event := range []api.EventType{api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged} {
+		for name, settings := range map[string]Settings{"none": {}, "its type": {Events: []api.EventType{event}}, "its kind": {Kinds: []api.WebhookKind{api.WebhookRun}}} {
+			require.True(t, owed(NewSet([]Endpoint{{WebhookID: "w", Settings: settings}}), "s", "a", event), "%s, %s", event, name)
+		}
+		require.False(t, owed(NewSet([]Endpoint{{WebhookID: "w", Settings: Settings{Kinds: []api.WebhookKind{api.WebhookWorker}}}}), "s", "a", event), event)
+	}
 	require.Nil(t, NewSet([]Endpoint{{WebhookID: "w", DisabledAtMs: 1}}))
 	require.False(t, owed(nil, "s", "a", approval))
 }

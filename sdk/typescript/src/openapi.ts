@@ -1849,7 +1849,7 @@ export interface components {
              * @enum {string}
              */
             format: "standard" | "cloudevents";
-            /** @description Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers append. */
+            /** @description Only events of these kinds. `run` is status changes, and who was notified of a request or is looking at it. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers append. */
             kinds: ("approval" | "question" | "clarification" | "run" | "worker")[];
             /** @description Deliveries at once, of each replica; 4 unless it is given. */
             max_concurrency: number;
@@ -1874,7 +1874,7 @@ export interface components {
              * @enum {string|null}
              */
             format?: "standard" | "cloudevents" | null;
-            /** @description Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers append. */
+            /** @description Only events of these kinds. `run` is status changes, and who was notified of a request or is looking at it. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers append. */
             kinds?: ("approval" | "question" | "clarification" | "run" | "worker")[] | null;
             /** @description Deliveries at once, of each replica; 4 unless it is given. */
             max_concurrency?: number | null;

@@ -1871,8 +1871,8 @@ class Webhook(TypedDict):
     events: list[str]
     # `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
     format: Literal['standard', 'cloudevents']
-    # Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers
-    # append.
+    # Only events of these kinds. `run` is status changes, and who was notified of a request or is looking at it. Without
+    # `events` and `kinds` nothing of kind `worker`, which is output and what workers append.
     kinds: list[Literal['approval', 'question', 'clarification', 'run', 'worker']]
     # Deliveries at once, of each replica; 4 unless it is given.
     max_concurrency: int
@@ -1896,8 +1896,8 @@ class WebhookBody(TypedDict):
     events: NotRequired[list[str] | None]
     # `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
     format: NotRequired[Literal['standard', 'cloudevents', None]]
-    # Only events of these kinds. Without `events` and `kinds` nothing of kind `worker`, which is output and what workers
-    # append.
+    # Only events of these kinds. `run` is status changes, and who was notified of a request or is looking at it. Without
+    # `events` and `kinds` nothing of kind `worker`, which is output and what workers append.
     kinds: NotRequired[list[Literal['approval', 'question', 'clarification', 'run', 'worker']] | None]
     # Deliveries at once, of each replica; 4 unless it is given.
     max_concurrency: NotRequired[int | None]
