@@ -117,16 +117,27 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 		}
 	case c.Next != nil && effect.Kind == api.EffectNotify && effect.RunID == c.RunID && w.passOn(effect, c.Next, c.Error):
 	case c.Permanent || effect.Attempts >= effect.MaxAttempts():
-		w.endEffect(effect, api.EffectFailed, c.Error)
-		if effect.Kind == api.EffectNotify && effect.RunID == c.RunID {
-			w.noteUndelivered(effect)
-		}
+		w.giveUp(effect, c)
 	default:
 		effect.LastError = StorableText(c.Error)
 		effect.DueAtMs = w.nowMs + max(effect.BackoffMs(), min(c.RetryAfterMs, model.MaxRetryAfterMs))
 	}
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect}, nil
+}
+
+// giveUp ends an effect that no retry would help. A withdrawal ends without an attempt: its people got their messages, so
+// they must not count as not reached, and the messages not as withdrawn.
+func (w *workingCopy) giveUp(effect *model.Effect, c *FinishEffect) {
+	if withdraws(effect) {
+		w.endEffect(effect, api.EffectDone, "")
+		effect.Attempts = 0
+		return
+	}
+	w.endEffect(effect, api.EffectFailed, c.Error)
+	if effect.Kind == api.EffectNotify && effect.RunID == c.RunID {
+		w.noteUndelivered(effect)
+	}
 }
 
 // Spec implements Command.

@@ -106,6 +106,15 @@ func (w *workingCopy) withdrawNotices(request *model.Request) {
 	}
 }
 
+// withdraws reports whether an effect withdraws messages about a settled request.
+func withdraws(effect *model.Effect) bool {
+	if effect.Kind != api.EffectNotify {
+		return false
+	}
+	notice, err := model.NoticeOf(effect)
+	return err == nil && notice.Withdraws
+}
+
 // passOn has a message that was given up sent to the person's next address. It ends the effect, and returns false
 // if nobody needs the message any more.
 func (w *workingCopy) passOn(effect *model.Effect, next *NextAddress, failure string) bool {
@@ -142,11 +151,11 @@ func (w *workingCopy) passOn(effect *model.Effect, next *NextAddress, failure st
 }
 
 // noteUndelivered writes the event that the service gave up on a message, and makes the next step of the
-// escalation due at once. A finished run gets no more events, and a withdrawal that was given up has none.
+// escalation due at once. A finished run gets no more events.
 func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	run := w.run(effect.RunID)
 	notice, err := model.NoticeOf(effect)
-	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
+	if err != nil || run == nil || model.Terminal(run.Status) {
 		return
 	}
 	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel, ""})

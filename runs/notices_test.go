@@ -129,6 +129,38 @@ func TestASettledRequestWithdrawsItsMessages(t *testing.T) {
 	require.Empty(t, notice.Principal)
 }
 
+// A withdrawal that is given up is not a person who was not reached: it does not fail, writes no event, and has no attempt.
+func TestAWithdrawalThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, permanent := range map[string]bool{"at once": true, "after the last attempt": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			advance := h.raiseNoticed(suspend("r", 1, approval("a")))
+			h.nowMs += notifyAfterMs
+			h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "board", Withdraws: true})
+			_, change, err := h.decide(&runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ada"}, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}})
+			require.NoError(t, err)
+			effect, before := change.NewEffects[0], h.run("r").LastEventID
+			for {
+				claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effect.EffectID}).Effect
+				require.NotNil(t, claimed)
+				effect = h.must(&runs.FinishEffect{
+					SessionID: "s", EffectID: effect.EffectID, RunID: "r", Attempt: claimed.Attempts, Error: "x", Permanent: permanent,
+				}).Effect
+				if effect.State != api.EffectPending {
+					break
+				}
+				h.nowMs = effect.DueAtMs
+			}
+			require.Equal(t, api.EffectDone, effect.State)
+			require.Empty(t, effect.LastError)
+			require.Zero(t, effect.Attempts)
+			require.Equal(t, before, h.run("r").LastEventID)
+		})
+	}
+}
+
 // A message that fails goes to the person's next address instead, and the escalation takes its time.
 func TestAMessageGoesToTheNextAddress(t *testing.T) {
 	t.Parallel()

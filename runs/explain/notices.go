@@ -154,6 +154,9 @@ func (c *Collector) withdrawnAt(ctx context.Context, request *model.Request, cha
 	if err != nil || len(effects) == 0 || effects[0].EffectID != id || effects[0].State != api.EffectDone {
 		return 0, err
 	}
+	if effects[0].Attempts == 0 {
+		return 0, nil // it was given up
+	}
 	return effects[0].FinishedAtMs, nil
 }
 

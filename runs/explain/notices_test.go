@@ -97,9 +97,12 @@ func TestNoticesOfASettledRequest(t *testing.T) {
 	require.Equal(t, "Allowed 5 min ago by ada. Notified: ben (slack, not reached, given up 17 min ago), dan (mail, 16 min ago), ada (slack, withdrawn 4 min ago) and 1 more.", taken.Text)
 	require.EqualValues(t, now-4*minute, taken.Notified[0].AtMs)
 
-	for name, state := range map[string]api.EffectState{"not yet": api.EffectPending, "given up": api.EffectFailed} {
+	for name, state := range map[string]api.EffectState{"not yet": api.EffectPending, "given up by an older service": api.EffectFailed} {
 		require.Equal(t, api.NoticeSent, states(explained(effect("h", "slack", "", state, settled, 0)))["user:ada"], name)
 	}
+	givenUp := effect("h", "slack", "", api.EffectDone, settled, now-4*minute)
+	givenUp.Attempts = 0
+	require.Equal(t, api.NoticeSent, states(explained(givenUp))["user:ada"], "a withdrawal that did not happen")
 	require.Equal(t, api.NoticeSent, states(explained())["user:ada"], "a channel that does not withdraw")
 	sent = nil
 	require.Equal(t, "Allowed 5 min ago by ada.", explained().Text)
