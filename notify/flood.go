@@ -52,8 +52,19 @@ func (s *Service) count(ctx context.Context, notice *model.PersonNotice) (flood 
 	return true, s.beginFlood(ctx, notice)
 }
 
-// openNow returns the message that counts a flood, or runs.ErrNotSent if nothing is open any more.
+// openNow returns the message that counts a flood, or runs.ErrNotSent if nothing is open any more, or the person has no
+// credential any more: theirs bound what is counted.
 func (s *Service) openNow(ctx context.Context, effectID string, notice *model.PersonNotice) (*Message, error) {
+	if s.options.HasCredential != nil {
+		has, err := s.options.HasCredential(ctx, notice.Principal)
+		switch {
+		case err != nil:
+			return nil, err
+		case !has:
+			s.endFlood(ctx, notice)
+			return nil, runs.ErrNotSent
+		}
+	}
 	open, err := s.countOpen(ctx, notice.Principal)
 	switch {
 	case err != nil:
@@ -76,7 +87,7 @@ func (s *Service) beginFlood(ctx context.Context, notice *model.PersonNotice) er
 	return err
 }
 
-// endFlood records that the message was sent, or that nothing is open any more.
+// endFlood records that the message was sent, or is not needed any more.
 func (s *Service) endFlood(ctx context.Context, notice *model.PersonNotice) {
 	if err := s.options.Store.RemoveSentMessage(context.WithoutCancel(ctx), floodOf(notice)); err != nil {
 		s.options.Logger.WarnContext(ctx, "a row of a message that counts a flood could not be removed; it is deleted later", errorAttr(err))

@@ -36,6 +36,78 @@ func (p *pager) Send(_ context.Context, _ string, m *notify.Message) error {
 	return p.fails
 }
 
+// flooded is a service whose sixth message to Ada, about request f, counts a flood of seven, and failed at its first attempt.
+type flooded struct {
+	*service
+	channel       *pager
+	nowMs         int64
+	hasCredential func() (bool, error)
+	send          *notify.Service
+	record        *model.RunRecord
+}
+
+func startFlooded(t *testing.T) *flooded {
+	t.Helper()
+	s := &flooded{
+		service: &service{database: inprocess.Memory, log: &safeBuffer{}}, channel: &pager{}, nowMs: 1_750_000_000_000,
+		hasCredential: func() (bool, error) { return true, nil },
+	}
+	s.Service = inprocess.Start(t, s.database, inprocess.Options{Logger: s.log.logger()})
+	s.client = s.Connect()
+	stored, is := s.Store.(notify.Store)
+	require.True(t, is)
+	reader, is := s.Store.(notify.Reader)
+	require.True(t, is)
+	for n, id := range []string{"address_ada", "address_second"} {
+		_, err := stored.AddSubscription(t.Context(), &notify.Address{
+			AddressID: id, Principal: "user:ada", Channel: "pager", Address: id, VerifiedAtMs: 1, CreatedAtMs: int64(n) + 1,
+		}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))
+		require.NoError(t, err)
+	}
+	s.send = notify.New(notify.Options{
+		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"pager": s.channel}, NewID: runs.NewID,
+		NowMs: func() int64 { return s.nowMs }, Logger: s.log.logger(),
+		Deciders:      func(context.Context, *model.Run, *model.Request) ([]string, error) { return []string{"user:ada"}, nil },
+		HasCredential: func(context.Context, ...string) (bool, error) { return s.hasCredential() },
+		Reach:         func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
+	})
+	var err error
+	s.record, err = s.Store.Run(t.Context(), raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g"))
+	require.NoError(t, err)
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		require.NoError(t, s.attempt(t, id, 1))
+	}
+	s.channel.subjects, s.channel.fails = nil, errors.New("later")
+	require.ErrorIs(t, s.attempt(t, "f", 1), s.channel.fails)
+	require.ErrorIs(t, s.attempt(t, "g", 1), runs.ErrNotSent)
+	require.True(t, s.countsOthers(t, "f"), "the next address gets it even if its request is settled")
+	require.False(t, s.countsOthers(t, "e"))
+	return s
+}
+
+// about returns the effect of the message about a request.
+func (s *flooded) about(t *testing.T, id string, attempts int64) *model.Effect {
+	t.Helper()
+	i := slices.IndexFunc(s.record.Requests, func(request model.Request) bool { return request.RequestID == id })
+	handle := s.record.Requests[i].Handle
+	payload, err := json.Marshal(model.PersonNotice{RequestHandle: handle, RequestID: id, Principal: "user:ada", Channel: "pager"})
+	require.NoError(t, err)
+	return &model.Effect{EffectID: model.NoticeEffectID("pager", handle, "user:ada", 0), Kind: api.EffectNotify, Payload: payload, Attempts: attempts}
+}
+
+func (s *flooded) attempt(t *testing.T, id string, attempts int64) error {
+	t.Helper()
+	_, err := s.send.Send(t.Context(), s.about(t, id, attempts))
+	return err
+}
+
+func (s *flooded) countsOthers(t *testing.T, id string) bool {
+	t.Helper()
+	next, err := s.send.Next(t.Context(), s.about(t, id, 1), errors.New("refused"), true)
+	require.NoError(t, err)
+	return next.ForOthers
+}
+
 // The messages that a flood counts have ended, so the one that counts them is sent even if its request is settled, or its
 // count has expired, before an attempt succeeds.
 func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
@@ -52,69 +124,38 @@ func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &service{database: inprocess.Memory, log: &safeBuffer{}}
-			s.Service = inprocess.Start(t, s.database, inprocess.Options{Logger: s.log.logger()})
-			s.client = s.Connect()
-			stored, is := s.Store.(notify.Store)
-			require.True(t, is)
-			reader, is := s.Store.(notify.Reader)
-			require.True(t, is)
-			for n, id := range []string{"address_ada", "address_second"} {
-				_, err := stored.AddSubscription(t.Context(), &notify.Address{
-					AddressID: id, Principal: "user:ada", Channel: "pager", Address: id, VerifiedAtMs: 1, CreatedAtMs: int64(n) + 1,
-				}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))
-				require.NoError(t, err)
-			}
-			channel, nowMs := &pager{}, int64(1_750_000_000_000)
-			send := notify.New(notify.Options{
-				Store: stored, Reader: reader, Channels: map[string]notify.Channel{"pager": channel}, NewID: runs.NewID,
-				NowMs: func() int64 { return nowMs }, Logger: s.log.logger(),
-				Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return []string{"user:ada"}, nil },
-				Reach:    func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
-			})
-			runID := raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g")
-			record, err := s.Store.Run(t.Context(), runID)
-			require.NoError(t, err)
-			message := func(id string, attempts int64) *model.Effect {
-				i := slices.IndexFunc(record.Requests, func(request model.Request) bool { return request.RequestID == id })
-				handle := record.Requests[i].Handle
-				payload, err := json.Marshal(model.PersonNotice{RequestHandle: handle, RequestID: id, Principal: "user:ada", Channel: "pager"})
-				require.NoError(t, err)
-				return &model.Effect{EffectID: model.NoticeEffectID("pager", handle, "user:ada", 0), Kind: api.EffectNotify, Payload: payload, Attempts: attempts}
-			}
-			attempt := func(id string, attempts int64) error {
-				_, err := send.Send(t.Context(), message(id, attempts))
-				return err
-			}
-			countsOthers := func(id string) bool {
-				next, err := send.Next(t.Context(), message(id, 1), errors.New("refused"), true)
-				require.NoError(t, err)
-				return next.ForOthers
-			}
-			for _, id := range []string{"a", "b", "c", "d", "e"} {
-				require.NoError(t, attempt(id, 1))
-			}
-			channel.subjects, channel.fails = nil, errors.New("later")
-			require.ErrorIs(t, attempt("f", 1), channel.fails)
-			require.ErrorIs(t, attempt("g", 1), runs.ErrNotSent)
-			require.True(t, countsOthers("f"), "the next address gets it even if its request is settled")
-			require.False(t, countsOthers("e"))
+			s := startFlooded(t)
 			if len(test.settled) > 0 {
-				s.resolve(t, s.client, runID, api.BehaviorDeny, test.settled...)
+				s.resolve(t, s.client, s.record.Run.RunID, api.BehaviorDeny, test.settled...)
 			}
-			nowMs += test.passedMs
-			require.ErrorIs(t, attempt("f", 2), map[bool]error{true: runs.ErrNotSent, false: channel.fails}[test.sent == nil])
-			channel.fails = nil
-			require.ErrorIs(t, attempt("f", 3), runs.ErrNotSent)
-			require.Equal(t, test.sent, channel.subjects)
+			s.nowMs += test.passedMs
+			require.ErrorIs(t, s.attempt(t, "f", 2), map[bool]error{true: runs.ErrNotSent, false: s.channel.fails}[test.sent == nil])
+			s.channel.fails = nil
+			require.ErrorIs(t, s.attempt(t, "f", 3), runs.ErrNotSent)
+			require.Equal(t, test.sent, s.channel.subjects)
 
 			// It is not sent again for a request that was settled.
 			if len(test.settled) > 0 {
-				require.ErrorIs(t, attempt("f", 4), runs.ErrNotSent)
-				require.Equal(t, test.sent, channel.subjects)
+				require.ErrorIs(t, s.attempt(t, "f", 4), runs.ErrNotSent)
+				require.Equal(t, test.sent, s.channel.subjects)
 			}
 		})
 	}
+}
+
+// A person who lost their credential gets no count of what others may decide. While tokens cannot be read, it is retried.
+func TestTheMessageThatCountsAFloodNeedsACredential(t *testing.T) {
+	t.Parallel()
+	s := startFlooded(t)
+	s.channel.fails = nil
+	unknown := errors.New("the tokens cannot be read")
+	s.hasCredential = func() (bool, error) { return false, unknown }
+	require.ErrorIs(t, s.attempt(t, "f", 2), unknown)
+	require.True(t, s.countsOthers(t, "f"))
+	s.hasCredential = func() (bool, error) { return false, nil }
+	require.ErrorIs(t, s.attempt(t, "f", 2), runs.ErrNotSent)
+	require.Empty(t, s.channel.subjects)
+	require.False(t, s.countsOthers(t, "f"))
 }
 
 // A request that is settled before the first attempt takes no number.

@@ -43,13 +43,13 @@ func (s *Service) notifications() *notify.Service {
 // statement.
 const maxReach = 50
 
-// reachOf returns the scopes of a person's tokens, each once, or none if one of them reaches everything or
-// the person has no token.
+// reachOf returns the scopes of a person's credentials, as auth.Keyring.MayStillDecide counts them, each once, or none if
+// one of them reaches everything or the person has none.
 func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) ([]reads.Scope, error) {
 	deciders, _, err := keyring.Deciders(ctx)
 	var reach []reads.Scope
 	for _, decider := range deciders {
-		if decider.Principal != principal {
+		if decider.Principal != principal && decider.OnBehalfOf != principal {
 			continue
 		}
 		scope := reads.ScopeOf(decider)
