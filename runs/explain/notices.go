@@ -28,11 +28,22 @@ type Notices struct {
 }
 
 // messages reads the messages about the requests of a run since a time, by handle. whole is false if the run has too
-// many, and the newest are missing.
+// many, and some are missing.
 func (c *Collector) messages(ctx context.Context, sessionID, runID string, sinceMs int64) (sent map[string][]api.ExplainedNotice, whole bool, err error) {
 	sent = map[string][]api.ExplainedNotice{}
 	next := map[string]*model.PersonNotice{} // messages that took the place of another one, by the effect of that
 	ids := map[string][]string{}
+	add := func(effect *model.Effect, channels ...string) {
+		notice, err := model.NoticeOf(effect)
+		if err != nil || notice.Withdraws || slices.Contains(channels, notice.Channel) {
+			return // a withdrawal, or a row that was changed outside of the service; doctor reports it
+		}
+		if notice.InPlaceOf != "" {
+			next[notice.InPlaceOf] = notice
+		}
+		sent[notice.RequestHandle] = append(sent[notice.RequestHandle], c.explainedNotice(effect, notice))
+		ids[notice.RequestHandle] = append(ids[notice.RequestHandle], effect.EffectID)
+	}
 	left := maxMessages
 	for _, channel := range c.Channels {
 		query := reads.EffectQuery{
@@ -46,15 +57,7 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 			}
 			for i := range effects {
 				query.After = &reads.EffectPosition{CreatedAtMs: effects[i].CreatedAtMs, EffectID: effects[i].EffectID}
-				notice, err := model.NoticeOf(&effects[i])
-				if err != nil || notice.Withdraws {
-					continue // a withdrawal, or a row that was changed outside of the service; doctor reports it
-				}
-				if notice.InPlaceOf != "" {
-					next[notice.InPlaceOf] = notice
-				}
-				sent[notice.RequestHandle] = append(sent[notice.RequestHandle], c.explainedNotice(&effects[i], notice))
-				ids[notice.RequestHandle] = append(ids[notice.RequestHandle], effects[i].EffectID)
+				add(&effects[i])
 			}
 			if left -= len(effects); left <= 0 || len(effects) < query.Limit {
 				break
@@ -64,6 +67,18 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 			break
 		}
 	}
+	// Channels that were renamed or removed since have sent messages, too.
+	effects, err := c.Reader.Effects(ctx, reads.EffectQuery{
+		SessionID: sessionID, RunID: runID, Limit: maxMessages, After: &reads.EffectPosition{CreatedAtMs: sinceMs - 1},
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range effects {
+		if effects[i].Kind == api.EffectNotify {
+			add(&effects[i], c.Channels...)
+		}
+	}
 	for handle, notices := range sent {
 		for i := range notices {
 			if moved := next[ids[handle][i]]; moved != nil {
@@ -71,7 +86,7 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 			}
 		}
 	}
-	return sent, left > 0, nil
+	return sent, left > 0 && len(effects) < maxMessages, nil
 }
 
 // newest returns the newest messages, at most api.MaxRecipients, in the order of their people.

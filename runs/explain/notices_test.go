@@ -39,7 +39,7 @@ func (r *rows) Effects(_ context.Context, q reads.EffectQuery) (found []model.Ef
 			q.After = &reads.EffectPosition{}
 		}
 		behind := effect.CreatedAtMs > q.After.CreatedAtMs || effect.CreatedAtMs == q.After.CreatedAtMs && effect.EffectID > q.After.EffectID
-		if behind && effect.WebhookID == q.WebhookID && len(found) < q.Limit {
+		if behind && (q.WebhookID == "" || effect.WebhookID == q.WebhookID) && len(found) < q.Limit {
 			found = append(found, effect)
 		}
 	}
@@ -175,4 +175,36 @@ func TestNoticesBehindManyOthers(t *testing.T) {
 		effects = append(effects, message("other", "user:eve", "", 1_000+n))
 	}
 	require.NotContains(t, explained().Text, "Nobody was notified")
+}
+
+// A message of a channel that has another name by now, or is not in the file any more, was sent all the same.
+func TestNoticesOfAChannelThatWasRenamed(t *testing.T) {
+	t.Parallel()
+	request := asked(model.KindApproval, func(r *model.Request) { r.CreatedAtMs = now - 20*minute })
+	message := model.Effect{
+		SessionID: "s", RunID: "r", Kind: api.EffectNotify, State: api.EffectDone, WebhookID: model.NoticeWebhookID("mail"), CreatedAtMs: now - 10*minute,
+		FinishedAtMs: now - 8*minute, Attempts: 1, EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0),
+		Payload: api.JSON(`{"request_handle":"h","request_id":"q","principal":"user:ada","channel":"mail","step":0}`),
+	}
+	delivery := model.Effect{
+		SessionID: "s", RunID: "r", Kind: api.EffectDeliverWebhook, State: api.EffectDone, WebhookID: "webhook_1", CreatedAtMs: now - 10*minute,
+		FinishedAtMs: now - 8*minute, Attempts: 1, EffectID: "deliver_webhook:1", Payload: message.Payload,
+	}
+	for name, test := range map[string]struct {
+		channels []string
+		effects  []model.Effect
+		want     string
+	}{
+		"it has its name":        {[]string{"mail", "slack"}, []model.Effect{message, delivery}, " Notified: ada (mail, 8 min ago)."},
+		"it has another one":     {[]string{"post", "slack"}, []model.Effect{message, delivery}, " Notified: ada (mail, 8 min ago)."},
+		"there were no messages": {[]string{"post", "slack"}, []model.Effect{delivery}, " Nobody was notified."},
+	} {
+		store := &manyRows{rows: &rows{request: *request.Request, effects: test.effects}}
+		c := &explain.Collector{
+			Reader: store, Whole: store, Channels: test.channels, Directory: openDirectory{}, NowMs: func(context.Context) (int64, error) { return now, nil },
+		}
+		e, err := c.OfRequest(t.Context(), "h", runs.Actor{})
+		require.NoError(t, err)
+		require.Contains(t, e.Text, test.want, name)
+	}
 }
