@@ -286,7 +286,7 @@ func TestEscalationAndSnooze(t *testing.T) {
 	e := explain.Request(&facts)
 	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "role:operator", "user:ada", "user:dan"}}, e.Next)
 	require.Contains(t, e.Text, "and it stays open.")
-	require.Contains(t, e.Text, " Notified: ben (mail, held back for 5 min). Next: group finance, operators, ada and 1 more, in 30 min.")
+	require.Contains(t, e.Text, " Notified: ben (mail, held back for at least 5 min). Next: group finance, operators, ada and 1 more, in 30 min.")
 	require.Zero(t, e.SnoozedUntilMs)
 	require.NotContains(t, e.Text, "snooze")
 	facts.Reader = "user:ben"

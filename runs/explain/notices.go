@@ -257,7 +257,8 @@ func noticeText(n *api.ExplainedNotice, tried []string, nowMs int64) string {
 	case n.AtInbox:
 		how += ", held back while their inbox is open"
 	case n.Attempts == 0 && n.NextAtMs > nowMs:
-		how += ", held back for " + span(n.NextAtMs-nowMs)
+		// The service looks again then, and may hold it back for longer, for example until quiet hours end.
+		how += ", held back for at least " + span(n.NextAtMs-nowMs)
 	default:
 		how += ", being sent"
 	}
