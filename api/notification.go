@@ -136,7 +136,8 @@ type Channel struct {
 	// Pending counts messages that are not sent or withdrawn yet, and Failed counts messages that were given up.
 	Pending int64 `json:"pending"`
 	Failed  int64 `json:"failed"`
-	// LastError is the error of the last failed message, or why no presses of buttons arrive at this replica.
+	// LastError is the error of the newest message that is retried, or else of the newest that was given up, or why no
+	// presses of buttons arrive at this replica.
 	LastError string `json:"last_error,omitempty"`
 }
 

@@ -161,7 +161,8 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 	return &found.Request, &record.Run, nil
 }
 
-// Views returns the channels with their unsent messages.
+// Views returns the channels with their unsent messages. The last error is of the newest message that is retried, or else
+// of the newest that was given up.
 func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 	list := api.ChannelList{Data: []api.Channel{}}
 	for _, name := range s.Channels() {
@@ -169,10 +170,13 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 		if view.Kind != api.ChannelPush {
 			view.Links = s.channels[name].Links()
 		}
-		for state, count := range map[api.EffectState]*int64{api.EffectPending: &view.Pending, api.EffectFailed: &view.Failed} {
-			q := reads.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: state, Limit: 20}
+		for _, unsent := range []struct {
+			state api.EffectState
+			count *int64
+		}{{api.EffectPending, &view.Pending}, {api.EffectFailed, &view.Failed}} {
+			q := reads.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: unsent.state, Newest: true, Limit: 20}
 			var err error
-			if *count, err = s.options.Reader.CountEffects(ctx, q); err != nil {
+			if *unsent.count, err = s.options.Reader.CountEffects(ctx, q); err != nil {
 				return list, err
 			}
 			effects, err := s.options.Reader.Effects(ctx, q)
@@ -181,7 +185,7 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 			}
 			for i := range effects {
 				if effects[i].LastError != model.HeldAtInbox {
-					view.LastError = cmp.Or(effects[i].LastError, view.LastError)
+					view.LastError = cmp.Or(view.LastError, effects[i].LastError)
 				}
 			}
 		}

@@ -89,8 +89,10 @@ type EffectQuery struct {
 	RunID     string // a run of the session; empty for all
 	WebhookID string // the webhook that they post to; empty for effects of every kind
 	After     *EffectPosition
-	Limit     int
-	Budget    *Budget
+	// Newest selects the newest, and returns them first. It has no After.
+	Newest bool
+	Limit  int
+	Budget *Budget
 }
 
 // EffectPosition is the keyset cursor of a list of effects.

@@ -161,6 +161,10 @@ FROM generate_series(0, 7) AS n`)
 		}
 		require.Equal(t, test.want, got, "%+v", test.query)
 	}
+	newest, err := s.Effects(ctx, reads.EffectQuery{State: api.EffectFailed, Newest: true, Limit: 2})
+	require.NoError(t, err)
+	require.Len(t, newest, 2)
+	require.Equal(t, []string{"f1", "f4"}, []string{newest[0].EffectID, newest[1].EffectID})
 	due, err := s.DueEffects(ctx, 2)
 	require.NoError(t, err)
 	require.Equal(t, []reads.DueEffect{{SessionID: "s0", EffectID: "f6"}, {SessionID: "s1", EffectID: "f3"}}, due)

@@ -42,6 +42,9 @@ func (l *Lists) effectPage(q reads.EffectQuery, scope *reads.Scope, statement st
 	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed || q.WebhookID != "" {
 		created += l.Sorted
 	}
+	if q.Newest {
+		return l.page(&f, statement+from, limit, created+" DESC", "f.effect_id DESC")
+	}
 	if after := q.After; after != nil {
 		f.and("("+created+", f.effect_id) > (?, ?)", after.CreatedAtMs, after.EffectID)
 	}

@@ -87,4 +87,8 @@ func TestEffectsByStateAndPage(t *testing.T) {
 		}
 		require.Equal(t, test.want, got, "%+v", test.query)
 	}
+	newest, err := store.Effects(t.Context(), reads.EffectQuery{State: api.EffectFailed, Newest: true, Limit: 5})
+	require.NoError(t, err)
+	require.Len(t, newest, 2)
+	require.Equal(t, []string{"answer:1", "answer:3"}, []string{newest[0].EffectID, newest[1].EffectID})
 }

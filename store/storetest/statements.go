@@ -85,6 +85,10 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 			add("CountRules", q, func(r *read.Reader) { _, _ = r.CountRules(ctx, q) })
 		}
 	}
+	for _, state := range []api.EffectState{api.EffectPending, api.EffectFailed} {
+		q := reads.EffectQuery{State: state, WebhookID: "w", Newest: true, Limit: 1}
+		add("Effects", q, func(r *read.Reader) { _, _ = r.Effects(ctx, q) })
+	}
 	add("OwedCallbacks", 1, func(r *read.Reader) { _, _ = r.OwedCallbacks(ctx, 1) })
 	add("DecisionByHandle", "h", func(r *read.Reader) { _, _ = r.DecisionByHandle(ctx, "h") })
 	return found
