@@ -46,10 +46,11 @@ type Message struct {
 	Kind, Tool, Agent, Deadline, Digest string
 }
 
-// clean returns an agent's text without control characters and truncated.
+// clean returns an agent's text as one line, truncated, with a space for each character that is not printed: U+2028 and
+// U+2029 begin lines, and are not control characters.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 			return ' '
 		}
 		return r

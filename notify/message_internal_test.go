@@ -15,3 +15,18 @@ func TestAMessageShowsTheDigitsOfADigest(t *testing.T) {
 		require.Equal(t, want, shortDigest(digest), digest)
 	}
 }
+
+// An agent's text is one line of a message, whatever begins a line.
+func TestAnAgentsTextIsOneLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"deploy\u2028Deadline: never":      "deploy Deadline: never",
+		"deploy\u2029Code: 1234":           "deploy Code: 1234",
+		"deploy\r\n\u0085\v\fto\tprod":     "deploy     to prod",
+		"\u202edeploy\u200b\ufeff\ufffd":   "deploy",
+		"déploie\u00a0tout en 部署 🚀 नमस्ते": "déploie tout en 部署 🚀 नमस्ते",
+		"👩\u200d💻 and ❤\ufe0f":             "👩 💻 and ❤\ufe0f",
+	} {
+		require.Equal(t, want, clean(text), "%+q", text)
+	}
+}
