@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"math/big"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -107,7 +105,7 @@ func unknownAddress() error {
 func (s *Service) Add(ctx context.Context, caller string, body *api.AddressBody) (api.Address, error) {
 	channel := s.channels[body.Channel]
 	if channel == nil {
-		return api.Address{}, refusal.New(api.CodeChannelUnknown, "no such channel; this service has %s", strings.Join(slices.Sorted(maps.Keys(s.channels)), ", "))
+		return api.Address{}, refusal.New(api.CodeChannelUnknown, "no such channel; this service has %s", strings.Join(s.Channels(), ", "))
 	}
 	var faults refusal.Faults
 	switch {

@@ -136,10 +136,7 @@ func (s *Service) decide(ctx context.Context, row *LinkRow, request *model.Reque
 	if p.Behavior == api.BehaviorAllow && !shown {
 		return pressChanged, nil
 	}
-	actor := runs.Actor{Name: person.Principal, Via: string(s.channels[row.Channel].Kind())}
-	if person.OnBehalfOf != "" {
-		actor.Name, actor.ViaPrincipal = person.OnBehalfOf, person.Principal
-	}
+	actor := runs.ActorOf(person, string(s.channels[row.Channel].Kind()))
 	err = s.options.Decide(auth.With(ctx, person), &runs.ResolveApprovals{RunID: request.RunID, Actor: actor, Resolutions: []runs.ApprovalDecision{{
 		RequestID: request.RequestID, Handle: request.Handle, InputDigest: digest, Behavior: p.Behavior,
 	}}})

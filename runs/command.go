@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -103,6 +104,14 @@ type Actor struct {
 	// ViaPrincipal is the caller's principal when Name is somebody else, for whom the caller may
 	// act.
 	ViaPrincipal string
+}
+
+// ActorOf returns the actor of a command that an identity issues itself: its person, if it works on behalf of one.
+func ActorOf(identity *auth.Identity, via string) Actor {
+	if identity.OnBehalfOf == "" {
+		return Actor{Name: identity.Principal, Via: via}
+	}
+	return Actor{Name: identity.OnBehalfOf, Via: via, ViaPrincipal: identity.Principal}
 }
 
 func (a *Actor) prepare() {

@@ -187,10 +187,7 @@ func (f *face) enter(w http.ResponseWriter, r *http.Request, link *notify.Link, 
 // commandOf returns the command of a press, or what is wrong with the form.
 func commandOf(link *notify.Link, r *http.Request) (command runs.Command, fault string) {
 	request, form := link.Request, r.PostForm
-	actor := runs.Actor{Name: link.Person.Principal, Via: link.Via}
-	if link.Person.OnBehalfOf != "" {
-		actor.Name, actor.ViaPrincipal = link.Person.OnBehalfOf, link.Person.Principal
-	}
+	actor := runs.ActorOf(link.Person, link.Via)
 	decision, digest := form.Get(fieldDecision), form.Get(fieldDigest)
 	if request.Kind == model.KindApproval {
 		behavior := api.Behavior(decision)

@@ -31,10 +31,7 @@ func Actor(r *http.Request) (runs.Actor, error) {
 	if identity == nil {
 		identity = auth.Local()
 	}
-	actor := runs.Actor{Name: identity.Principal, Via: api.ViaAPI}
-	if identity.OnBehalfOf != "" {
-		actor.Name, actor.ViaPrincipal = identity.OnBehalfOf, identity.Principal
-	}
+	actor := runs.ActorOf(identity, api.ViaAPI)
 	if values := r.Header[ActorHeader]; len(values) > 0 && identity.MayActFor {
 		actor.Name = strings.TrimSpace(values[0])
 		unprintable := func(r rune) bool { return !unicode.IsPrint(r) }

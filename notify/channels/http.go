@@ -152,7 +152,7 @@ func (c *httpChannel) call(ctx context.Context, to string, header http.Header, b
 		return errors.New("the receiver cannot be reached")
 	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
 		return fmt.Errorf("%w: status %d", notify.ErrPermanent, answer.Status)
-	case answer.Status < 200 || answer.Status > 299:
+	case !answer.Taken():
 		return refusalOf(answer)
 	case refuses(answer.Body):
 		return fmt.Errorf("status %d, and ok is false in the answer", answer.Status)

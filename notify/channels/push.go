@@ -258,7 +258,7 @@ func pushAnswer(answer egress.Answer) error {
 	case status == http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusRequestEntityTooLarge:
 		// The browser subscribed with another key, or the push service takes no such messages.
 		return fmt.Errorf("%w: status %d", notify.ErrPermanent, status)
-	case status < 200 || status > 299:
+	case !answer.Taken():
 		return refusalOf(answer)
 	}
 	return nil

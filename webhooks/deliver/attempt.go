@@ -48,18 +48,16 @@ type attempt struct {
 	gone bool
 }
 
-// answered returns the result of a call: any status from 200 to 299 is a success.
+// answered returns the result of a call.
 func answered(answer egress.Answer, err error, nowMs int64) attempt {
 	switch {
 	case err != nil:
 		return attempt{failure: err}
-	case !takes(answer):
+	case !answer.Taken():
 		return attempt{failure: fmt.Errorf("status %d", answer.Status), retryAfterMs: answer.PauseMs(nowMs)}
 	}
 	return attempt{}
 }
-
-func takes(answer egress.Answer) bool { return answer.Status >= 200 && answer.Status <= 299 }
 
 // breathe pauses after a failed claim, which would otherwise be retried at once.
 func breathe(ctx context.Context) {

@@ -89,7 +89,7 @@ func (d *Deliverer) Test(ctx context.Context, e *webhooks.Endpoint, newID func(p
 		return api.WebhookTest{}, err
 	}
 	answer, err := d.post(ctx, e, m)
-	result := api.WebhookTest{MessageID: m.id, Status: int64(answer.Status), Delivered: err == nil && takes(answer)}
+	result := api.WebhookTest{MessageID: m.id, Status: int64(answer.Status), Delivered: err == nil && answer.Taken()}
 	switch {
 	case err != nil:
 		result.Error = err.Error()

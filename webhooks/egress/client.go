@@ -137,6 +137,9 @@ type Answer struct {
 	Body []byte
 }
 
+// Taken reports whether the receiver took the request: any status from 200 to 299.
+func (a Answer) Taken() bool { return a.Status >= 200 && a.Status <= 299 }
+
 // PauseMs returns for how long the receiver asks not to be called: a number of seconds or a date. 0 is for no pause.
 func (a Answer) PauseMs(nowMs int64) int64 {
 	if a.RetryAfter == "" {
