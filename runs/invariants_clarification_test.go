@@ -9,13 +9,13 @@ import (
 )
 
 // checkEffects: only an effect's state and attempts change, and only until it is done. Only the attempt
-// that put it off does not count.
+// that put it off does not count, and none of one that ends without its work.
 func (h *house) checkEffects(command runs.Command, before, after *runs.State) {
 	h.t.Helper()
 	for effectID, was := range before.Effects {
 		is := after.Effects[effectID]
 		require.NotNil(h.t, is, "effect %s is gone", effectID)
-		if !putsOff(command, is) {
+		if !uncounts(command, is) {
 			require.GreaterOrEqual(h.t, is.Attempts, was.Attempts)
 		}
 		if was.State == api.EffectDone {
@@ -30,12 +30,12 @@ func (h *house) checkEffects(command runs.Command, before, after *runs.State) {
 	}
 }
 
-func putsOff(command runs.Command, effect *model.Effect) bool {
+func uncounts(command runs.Command, effect *model.Effect) bool {
 	switch c := runs.Unwrap(command).(type) {
 	case *runs.AdvanceRequest:
 		return effect.Attempts == c.Attempt-1 || effect.Attempts == 0
 	case *runs.FinishEffect:
-		return c.PutOffMs > 0 && effect.Attempts == c.Attempt-1
+		return c.PutOffMs > 0 && effect.Attempts == c.Attempt-1 || effect.State == api.EffectDone && effect.Attempts == 0 && (c.Unsent || c.Error != "")
 	}
 	return false
 }
