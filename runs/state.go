@@ -73,7 +73,8 @@ type State struct {
 }
 
 // RuleCount counts the rules in force, with the bytes of their matches, texts and reasons. It counts
-// non-exact rules, and a session's exact rules separately. Expired rules may be included.
+// non-exact rules, and a session's exact rules separately. Rules that ended in the same batch are
+// included.
 type RuleCount struct {
 	Rules, Bytes      int64
 	Exact, ExactBytes int64

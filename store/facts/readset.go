@@ -19,8 +19,8 @@ type ReadSet struct {
 	Incarnation int64
 	// The deciding clock must be within WithinMs of NowMs.
 	NowMs, WithinMs int64
-	// Rules maps sessions to the expected version of their rules. No exact rule in Exact may exist.
-	// If Rules is not empty, the transaction counts as one that has loaded rules.
+	// Rules maps sessions to the expected version of their rules. No rule in Exact may be in force at
+	// NowMs. If Rules is not empty, the transaction counts as one that has loaded rules.
 	Rules map[string]int64
 	Exact []ExactRules
 	// Tokens must be unchanged in the fields that [auth.Token.Accepts] compares. None of them is

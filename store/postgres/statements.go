@@ -92,7 +92,8 @@ SELECT CASE
 		SELECT FROM unnest($7::text[], $8::text[]) AS k (session_id, input_digest)
 		CROSS JOIN LATERAL (
 			SELECT FROM rules AS one
-			WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL LIMIT 1
+			WHERE one.session_id = k.session_id AND one.input_digest = k.input_digest AND one.revoked_at_ms IS NULL
+				AND (one.expires_at_ms IS NULL OR one.expires_at_ms > $3::bigint) AND (one.max_uses IS NULL OR one.uses < one.max_uses) LIMIT 1
 		) AS l
 	) THEN holdpoint_refuse('HP003', 'an exact rule is in force')
 	ELSE held.now_ms

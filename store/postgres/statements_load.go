@@ -250,7 +250,8 @@ CROSS JOIN LATERAL (
 SELECT v.session_id, v.version FROM rule_versions AS v WHERE v.session_id = ANY($1::text[])`,
 
 	// runs.MaxExactRulesLoaded of each session and digest, and runs.MaxExactRuleBytesLoaded, at
-	// most. Only rules_standing steps over the rules about other exact inputs.
+	// most. Only rules_standing steps over the rules about other exact inputs. Expired and used-up
+	// rules must not fill the limit: a deny behind them would not be loaded.
 	"exact rules": `
 SELECT l.*
 FROM unnest($1::text[], $2::text[]) AS k (session_id, input_digest)
@@ -259,12 +260,16 @@ CROSS JOIN LATERAL (
 		sum(octet_length(x.text) + coalesce(octet_length(x.reason), 0)) OVER (ROWS UNBOUNDED PRECEDING) AS bytes
 	FROM (
 		SELECT * FROM rules AS n
-		WHERE n.session_id = k.session_id AND n.input_digest = k.input_digest AND n.revoked_at_ms IS NULL LIMIT 64
+		WHERE n.session_id = k.session_id AND n.input_digest = k.input_digest AND n.revoked_at_ms IS NULL
+			AND (n.expires_at_ms IS NULL OR n.expires_at_ms > {now})
+			AND (n.max_uses IS NULL OR n.uses < n.max_uses)
+		LIMIT 64
 	) AS x
 ) AS l
 WHERE l.bytes - l.size < 40960`,
 
-	// One row beyond the limit shows that there are too many.
+	// One row beyond the limit shows that there are too many. Exact rules of all sessions have no
+	// limit and are not counted.
 	"rule counts": `
 SELECT k.session_id, c.rules, c.bytes, x.rules, x.bytes
 FROM unnest($1::text[]) AS k (session_id)
@@ -282,7 +287,9 @@ CROSS JOIN LATERAL (
 	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0)), 0)::bigint AS bytes
 	FROM (
 		SELECT * FROM rules AS l
-		WHERE l.session_id = k.session_id AND k.session_id <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL
+		WHERE l.session_id = k.session_id AND k.session_id <> '*' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})
+			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 		LIMIT 1001
 	) AS one
 ) AS x`,

@@ -72,7 +72,7 @@ func checkRows(ctx context.Context, c *connection, used *facts.ReadSet) error {
 		}
 	}
 	for _, exact := range used.Exact {
-		_, there, err := number(ctx, c, sqlExactRule, exact.SessionID, exact.InputDigest)
+		_, there, err := number(ctx, c, sqlExactRule, exact.SessionID, exact.InputDigest, used.NowMs)
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,9 @@ const (
 	sqlSessionVersion = `SELECT s.version FROM sessions AS s WHERE s.session_id = $1`
 	sqlRuleVersion    = `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`
 	sqlExactRule      = `
-SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.input_digest = $2 AND l.revoked_at_ms IS NULL LIMIT 1`
+SELECT 1 FROM rules AS l
+WHERE l.session_id = $1 AND l.input_digest = $2 AND l.revoked_at_ms IS NULL
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 1`
 	sqlSameToken = `
 SELECT 1 FROM tokens AS t
 WHERE t.token_id = $1 AND t.secret_hash = $2 AND coalesce(t.previous_hash, '') = $3 AND coalesce(t.previous_until_ms, 0) = $4

@@ -6,7 +6,7 @@ import (
 )
 
 // comparesNow lists the statements that compare with the current time.
-var comparesNow = map[string]bool{"rule counts": true}
+var comparesNow = map[string]bool{"exact rules": true, "rule counts": true}
 
 // unfinishedRuns returns the oldest unfinished runs of each session: those within its limits, at
 // least one, and one beyond them. A run's size includes its loaded requests. Later runs may follow one
@@ -39,7 +39,7 @@ const newestNamed = `(
 	ORDER BY n.created_at_ms DESC, n.run_id DESC LIMIT 1)`
 
 // The rules of a session, or of all, that are counted, at most one more than may be. Each is read twice: SQLite has
-// no lateral join.
+// no lateral join. Exact rules of all sessions have no limit and are not counted.
 const (
 	ruleBytes    = `octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) + coalesce(octet_length(l.escalation), 0)`
 	countedRules = `
@@ -48,7 +48,8 @@ const (
 			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001`
 	countedExactRules = `
 		FROM rules AS l INDEXED BY rules_standing
-		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001`
+		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '*' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 1001`
 )
 
 // loadStatements are the statements of load.Questions. Their arguments are JSON arrays of keys,
@@ -250,7 +251,8 @@ CROSS JOIN rule_versions AS v ON v.session_id = k.value ->> 0`,
 
 	// At most runs.MaxExactRulesLoaded per session and digest, and runs.MaxExactRuleBytesLoaded.
 	// SQLite does not choose rules_standing on its own once there are many rules: only this
-	// index skips rules about other inputs.
+	// index skips rules about other inputs. Expired and used-up rules must not fill the limit: a
+	// deny behind them would not be loaded.
 	"exact rules": `
 WITH page AS MATERIALIZED (
 	SELECT n.rule_id, octet_length(n.text) + coalesce(octet_length(n.reason), 0) AS size,
@@ -258,7 +260,8 @@ WITH page AS MATERIALIZED (
 	FROM json_each($1) AS k
 	CROSS JOIN rules AS n ON n.rule_id IN (
 		SELECT one.rule_id FROM rules AS one INDEXED BY rules_standing
-		WHERE one.session_id = k.value ->> 0 AND one.input_digest = k.value ->> 1 AND one.revoked_at_ms IS NULL LIMIT 64)
+		WHERE one.session_id = k.value ->> 0 AND one.input_digest = k.value ->> 1 AND one.revoked_at_ms IS NULL
+			AND (one.expires_at_ms IS NULL OR one.expires_at_ms > $2) AND (one.max_uses IS NULL OR one.uses < one.max_uses) LIMIT 64)
 )
 SELECT l.*
 FROM page

@@ -89,8 +89,34 @@ var loadBytesTests = map[string]func(*harness){
 		h.refuse(api.CodeTooManyRules, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{remember}})
 		h.do(&runs.RevokeRule{SessionID: "s", RuleID: numbered("sl", 3)})
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{remember}})
+		requireCode(h, api.CodeTooManyRules, add("s", api.MaxExactRulesOfSession))
+		h.clock.Advance(api.DefaultRuleAgeMs)
+		require.NoError(h, add("s", api.MaxExactRulesOfSession), "the others have expired")
+		h.addRule("", "of-all", digestOf(h, `1`))
 		h.do(&runs.EndSession{SessionID: "s"})
-		require.Len(h, h.rulesFor("s", 10), 1, "the session has taken its own along")
+		require.Equal(h, []string{"of-all"}, h.rulesFor("s", 10), "the session has taken its own along")
+	},
+	"load/expired exact rules leave room for those in force": func(h *harness) {
+		call := approval("a")
+		match := digestOf(h, string(call.Input))
+		for n := range runs.MaxExactRulesLoaded {
+			h.do(&runs.AddRule{RuleID: numbered("old", n), ToolName: call.ToolName, Match: match, ExpiresAfterMs: new(int64(1000))})
+		}
+		require.Empty(h, h.settledBy("s", "many", call), "there may be more than were loaded")
+		h.clock.Advance(1000)
+		h.addRule("", "allows", match)
+		require.Equal(h, "allows", h.settledBy("s", "allowed", call))
+		h.do(&runs.AddRule{RuleID: "denies", Effect: api.RuleDeny, ToolName: call.ToolName, Match: match})
+		require.Equal(h, "denies", h.settledBy("s", "denied", call))
+	},
+	"load/used-up exact rules leave room for those in force": func(h *harness) {
+		call := approval("a")
+		match := digestOf(h, string(call.Input))
+		for n := range runs.MaxExactRulesLoaded + 1 {
+			once := numbered("once", n)
+			h.do(&runs.AddRule{SessionID: "s", RuleID: once, ToolName: call.ToolName, Match: match, MaxUses: 1})
+			require.Equal(h, once, h.settledBy("s", numbered("run", n), call))
+		}
 	},
 	"load/of many exact rules about one input as many as fit, and a person is asked": func(h *harness) {
 		h.create("s", "r")
