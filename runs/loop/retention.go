@@ -30,7 +30,7 @@ const maxRetentionBatches = 100
 const (
 	maxTrims     = 2000
 	finishedPage = 200
-	// emptyPage is how many sessions one pass checks for one that outlived its runs.
+	// emptyPage is how many sessions one pass checks for one without runs.
 	emptyPage = 1000
 	// wedgedPage is how many sessions one pass checks for a slot held by a finished run.
 	wedgedPage = 5000
@@ -53,7 +53,7 @@ type RetentionOptions struct {
 	// Retention is how long an idempotency record is kept.
 	Retention time.Duration
 	// KeepRuns is how long a run is kept after its end, with all of its rows, and a session
-	// after its last run. 0 keeps them forever.
+	// without runs after its last change. 0 keeps them forever.
 	KeepRuns time.Duration
 	// KeepRules is how long a rule is kept after it was revoked or expired. 0 keeps them
 	// forever.
@@ -245,8 +245,8 @@ func (r *Retention) trimSession(ctx context.Context, sessionID string, beforeMs 
 	return trimmed.More, nil
 }
 
-// trimEmpty deletes those of the next sessions whose runs were deleted earlier, when something kept
-// the session itself.
+// trimEmpty deletes those of the next sessions that never had a run, or whose runs were deleted
+// earlier, when something kept the session itself.
 func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *RetentionResult) error {
 	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
 	page, err := r.store.Sessions(ctx, reads.SessionQuery{After: r.lookedEmpty, Limit: emptyPage, Budget: budget})
@@ -259,7 +259,8 @@ func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *Reten
 	}
 	for i := range page {
 		session := &page[i].Session
-		if session.FirstKeptEventID <= session.LastEventID || session.UpdatedAtMs >= beforeMs {
+		hasRuns := session.LastEventID != 0 && session.FirstKeptEventID <= session.LastEventID
+		if hasRuns || session.UpdatedAtMs >= beforeMs {
 			continue
 		}
 		if _, err := r.trimSession(ctx, session.SessionID, beforeMs, result); err != nil || ctx.Err() != nil {

@@ -151,8 +151,8 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 	})
 }
 
-// A session that outlived its runs is found again, page by page.
-func TestASessionWhoseRunsAreDeletedIsDeletedLater(t *testing.T) {
+// A session that outlived its runs, or never had one, is found page by page.
+func TestASessionWithoutRunsIsDeletedLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old, young := nowMs()-2*time.Hour.Milliseconds(), nowMs()
@@ -161,10 +161,11 @@ func TestASessionWhoseRunsAreDeletedIsDeletedLater(t *testing.T) {
 			{SessionID: "has-runs", FirstKeptEventID: 7, LastEventID: 7, UpdatedAtMs: old},
 			{SessionID: "touched", FirstKeptEventID: 8, LastEventID: 7, UpdatedAtMs: young},
 			{SessionID: "unused", UpdatedAtMs: old},
+			{SessionID: "unused-yet", UpdatedAtMs: young},
 			{SessionID: "z", FirstKeptEventID: 8, LastEventID: 7, UpdatedAtMs: old},
 		}}
 		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour})
-		for _, deleted := range []int{1, 0, 1, 1} { // the fourth pass begins again
+		for _, deleted := range []int{1, 1, 1, 1} { // the fourth pass begins again
 			before := store.trims
 			result, err := retention.RunOnce(t.Context())
 			require.NoError(t, err)

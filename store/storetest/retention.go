@@ -179,6 +179,18 @@ var retentionTests = map[string]func(*harness){
 		require.True(h, h.trim("child", 100).Session)
 		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("parent", 100))
 	},
+	"retention/a session without a run goes after its last change": func(h *harness) {
+		h.do(&runs.CreateSession{SessionID: "s"})
+		require.Zero(h, h.trim("s", 100), "it is new")
+		h.addRule("s", "l", anyInput)
+		h.clock.Advance(1)
+		require.Zero(h, h.trim("s", 100), "a rule is in force")
+		h.do(&runs.RevokeRule{SessionID: "s", RuleID: "l"})
+		h.clock.Advance(1)
+		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("s", 100))
+		h.finish("s", "r")
+		require.Equal(h, int64(1), h.events("s")[0].EventID)
+	},
 	"retention/an expired rule keeps no session": func(h *harness) {
 		h.finish("s", "r")
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, ExpiresAtMs: new(h.clock.NowMs() + 1000), Actor: person})
