@@ -51,7 +51,7 @@ type Command struct {
 	MaxAttempts          int64         `default:"10" placeholder:"N" help:"Fail a run after this many claims without progress (default ${default})."`
 	IdempotencyRetention Horizon       `default:"168h" placeholder:"DURATION" help:"How long to remember idempotency keys (default ${default})."`
 	KeepRuns             Horizon       `placeholder:"DURATION" help:"Delete ended runs after this time, such as 90d; not less than --idempotency-retention (default: never)."`
-	KeepRules            Horizon       `placeholder:"DURATION" help:"Delete revoked and expired rules after this time, such as 90d (default: never)."`
+	KeepRules            Horizon       `placeholder:"DURATION" help:"Delete revoked, expired and used-up rules after this time, such as 90d (default: never)."`
 	Dialects             []string      `sep:"," default:"${dialects}" from:"HOLDPOINT_DIALECTS" placeholder:"NAME" help:"Protocols to serve in addition to /v1, or none (default ${default}; $$HOLDPOINT_DIALECTS)."`
 	DefaultAgent         string        `default:"default" placeholder:"ID" help:"Agent for runs that timbal and relay clients start without naming one (default ${default})."`
 	RelayAlways          string        `enum:"exact,prefix" default:"exact" help:"Meaning of always in the relay dialect: exact for the same call, prefix for every call that starts with the same word (default ${default})."`

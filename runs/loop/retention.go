@@ -55,8 +55,8 @@ type RetentionOptions struct {
 	// KeepRuns is how long a run is kept after its end, with all of its rows, and a session
 	// without runs after its last change. 0 keeps them forever.
 	KeepRuns time.Duration
-	// KeepRules is how long a rule is kept after it was revoked or expired. 0 keeps them
-	// forever.
+	// KeepRules is how long a rule is kept after it was revoked or expired, or after its creation once
+	// it is used up. 0 keeps them forever.
 	KeepRules time.Duration
 	// Interval is the time between passes.
 	Interval time.Duration

@@ -13,8 +13,8 @@ type Keeper interface {
 	// SweepIdempotency deletes up to limit idempotency records older than beforeMs, and returns how
 	// many it deleted. It keeps the records of names, which are deleted with their run.
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
-	// SweepRules deletes up to limit rules that were revoked or expired before beforeMs and settled no
-	// kept request, and returns how many it deleted.
+	// SweepRules deletes up to limit rules that were revoked or expired before beforeMs, or are used up
+	// and were created before it, and settled no kept request. It returns how many it deleted.
 	SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error)
 	// FinishedRuns returns runs that finished before beforeMs, after a position, in the order of
 	// (finished_at_ms, run_id).

@@ -59,16 +59,18 @@ WHERE s.session_id = $1 AND s.updated_at_ms < $2
 	AND NOT EXISTS (SELECT FROM effects AS f WHERE f.session_id = s.session_id)
 	AND NOT EXISTS (SELECT FROM messages AS m WHERE m.session_id = s.session_id)
 	AND NOT EXISTS (SELECT FROM rules AS l WHERE l.session_id = s.session_id
-		AND l.revoked_at_ms IS NULL AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3::bigint))
+		AND l.revoked_at_ms IS NULL AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3::bigint)
+		AND (l.max_uses IS NULL OR l.uses < l.max_uses))
 	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(s.life, '') ELSE '' END`
 
-	// A rule that settled something stays as long as that.
+	// A rule that settled something stays as long as that, so a used-up rule, whose end has no time,
+	// outlives its last use.
 	sqlSweepRules = `
 DELETE FROM rules
 WHERE rule_id IN (
 	SELECT l.rule_id FROM rules AS l
-	WHERE (l.revoked_at_ms < $1 OR l.expires_at_ms < $1)
+	WHERE l.created_at_ms < $1 AND (l.revoked_at_ms < $1 OR l.expires_at_ms < $1 OR l.uses >= l.max_uses)
 		AND NOT EXISTS (SELECT FROM requests AS q WHERE q.rule_id = l.rule_id)
 	LIMIT $2)`
 )

@@ -69,22 +69,25 @@ WHERE session_id = $1 AND updated_at_ms < $2
 	AND NOT EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1)
 	AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1)
 	AND NOT EXISTS (SELECT 1 FROM rules AS l WHERE l.session_id = $1
-		AND l.revoked_at_ms IS NULL AND coalesce(l.expires_at_ms, $3 + 1) > $3)
+		AND l.revoked_at_ms IS NULL AND coalesce(l.expires_at_ms, $3 + 1) > $3
+		AND (l.max_uses IS NULL OR l.uses < l.max_uses))
 	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(life, '') ELSE '' END`
 
-	// A rule that settled something stays as long as that. sqlOldRules says of the rules that were created
-	// before $1, after the position $2, $3, whether sqlSweepRules may delete them. There may be very many that
-	// it may not, so it does not look for them with the write connection held.
+	// A rule that settled something stays as long as that, so a used-up rule, whose end has no time, outlives
+	// its last use. sqlOldRules says of the rules that were created before $1, after the position $2, $3,
+	// whether sqlSweepRules may delete them. There may be very many that it may not, so it does not look for
+	// them with the write connection held.
 	sqlOldRules = `
 SELECT l.created_at_ms, l.rule_id,
-	coalesce(l.revoked_at_ms < $1 OR l.expires_at_ms < $1, 0) AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = l.rule_id)
+	coalesce(l.revoked_at_ms < $1 OR l.expires_at_ms < $1 OR l.uses >= l.max_uses, 0) AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = l.rule_id)
 FROM rules AS l INDEXED BY rules_list
 WHERE (l.created_at_ms, l.rule_id) > ($2, $3) AND l.created_at_ms < $1
 ORDER BY l.created_at_ms, l.rule_id LIMIT CAST($4 AS bigint)`
 	sqlSweepRules = `
 DELETE FROM rules
-WHERE rule_id IN (SELECT k.value FROM json_each($2) AS k) AND (revoked_at_ms < $1 OR expires_at_ms < $1)
+WHERE rule_id IN (SELECT k.value FROM json_each($2) AS k) AND created_at_ms < $1
+	AND (revoked_at_ms < $1 OR expires_at_ms < $1 OR uses >= max_uses)
 	AND NOT EXISTS (SELECT 1 FROM requests AS q WHERE q.rule_id = rules.rule_id)`
 )
 

@@ -203,6 +203,24 @@ var retentionTests = map[string]func(*harness){
 		h.finish("s", "r")
 		require.Equal(h, int64(1), h.events("s")[0].EventID)
 	},
+	"retention/a used-up rule keeps no session, and goes after the last request that it settled": func(h *harness) {
+		h.do(&runs.AddRule{SessionID: "s", RuleID: "twice", ToolName: "bash", Match: anyInput, MaxUses: 2, Actor: person})
+		sweep := func() int {
+			swept, err := h.store.SweepRules(h.ctx, h.clock.NowMs(), 100)
+			require.NoError(h, err)
+			return swept
+		}
+		require.Equal(h, "twice", h.settledBy("s", "first", approval("a")))
+		h.clock.Advance(1)
+		require.False(h, h.trim("s", 100).Session, "the rule is in force")
+		require.Zero(h, sweep())
+		require.Equal(h, "twice", h.settledBy("s", "second", approval("a")))
+		h.clock.Advance(1)
+		require.Zero(h, sweep(), "a request names it")
+		require.True(h, h.trim("s", 100).Session)
+		require.Equal(h, 1, sweep())
+		require.Empty(h, h.rules(reads.RuleQuery{Limit: 10}))
+	},
 	"retention/revoked and expired rules go when nothing names them": func(h *harness) {
 		h.addRule("s", "used", anyInput)
 		h.addRule("s", "idle", anyInput)
