@@ -9,57 +9,71 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // outage logs one line when the database stops answering and one when it answers again,
-// instead of one per failed call, loop and stream.
+// instead of one per failed call, loop and stream. A failure alone says little: one slow list, or one
+// locked session, fails as if the database were down. So the first failure causes a check.
 type outage struct {
 	out   slog.Handler
 	nowMs func() int64
-	// began is signalled when the database is found to be down.
-	began chan struct{}
+	// suspected is signalled when a call has failed as if the database were down.
+	suspected chan struct{}
 
 	mu      sync.Mutex
-	sinceMs int64 // 0 while it answers
-	kept    int64 // records held back
+	sinceMs int64  // when the first call failed; 0 while the database answers
+	failure string // how it failed
+	away    bool   // a check has failed, too
+	passed  int    // records logged since then
+	kept    int64  // records held back
 }
 
 func newOutage(out slog.Handler, nowMs func() int64) *outage {
-	return &outage{out: out, nowMs: nowMs, began: make(chan struct{}, 1)}
+	return &outage{out: out, nowMs: nowMs, suspected: make(chan struct{}, 1)}
 }
 
-// Interval and timeout of the checks of a database that is down.
 const (
+	// Interval and timeout of the checks of a database that is down.
 	outageInterval = time.Second
 	outageTimeout  = 1500 * time.Millisecond
+	// maxSuspected is how many further records are logged during the first check.
+	maxSuspected = 20
 )
 
-// run checks a database that is down until it answers, until ctx ends.
+// run checks a database that seems to be down until it answers, until ctx ends.
 func (o *outage) run(ctx context.Context, ready func(context.Context) error) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-o.began:
+		case <-o.suspected:
 		}
-		ticker := time.NewTicker(outageInterval)
-		for away := true; away; {
-			select {
-			case <-ctx.Done():
-				ticker.Stop()
+		if !check(ctx, ready) {
+			if ctx.Err() != nil {
 				return nil
-			case <-ticker.C:
-				asked, cancel := context.WithTimeout(ctx, outageTimeout)
-				if answers(ready(asked)) {
-					away = false
-					o.over(ctx)
-				}
-				cancel()
 			}
+			o.begin(ctx)
+			ticker := time.NewTicker(outageInterval)
+			for away := true; away; {
+				select {
+				case <-ctx.Done():
+					ticker.Stop()
+					return nil
+				case <-ticker.C:
+					away = !check(ctx, ready)
+				}
+			}
+			ticker.Stop()
 		}
-		ticker.Stop()
+		o.over(ctx)
 	}
+}
+
+// check reports whether the database answers now.
+func check(ctx context.Context, ready func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, outageTimeout)
+	defer cancel()
+	return answers(ready(ctx))
 }
 
 // answers reports whether the database answers, by the error of a readiness check. A replica may be not ready
@@ -68,14 +82,30 @@ func answers(err error) bool {
 	return err == nil || errors.As(err, new(*runs.NotReadyError)) && !errors.Is(err, runs.ErrUnavailable)
 }
 
+// begin logs that the database does not answer.
+func (o *outage) begin(ctx context.Context) {
+	o.mu.Lock()
+	o.away = true
+	failure := o.failure
+	o.mu.Unlock()
+	slog.New(o.out).LogAttrs(ctx, slog.LevelError, "the database does not answer; further failures are not logged until it does",
+		slog.String("error", failure))
+}
+
 // over logs that the database answers again.
 func (o *outage) over(ctx context.Context) {
 	o.mu.Lock()
-	since, kept := o.sinceMs, o.kept
-	o.sinceMs, o.kept = 0, 0
+	since, away, kept := o.sinceMs, o.away, o.kept
+	o.sinceMs, o.failure, o.away, o.passed, o.kept = 0, "", false, 0, 0
 	o.mu.Unlock()
-	slog.New(o.out).LogAttrs(ctx, slog.LevelWarn, "the database answers again",
-		slog.Int64("away_ms", o.nowMs()-since), slog.Int64("failures_not_logged", kept))
+	switch {
+	case away:
+		slog.New(o.out).LogAttrs(ctx, slog.LevelWarn, "the database answers again",
+			slog.Int64("away_ms", o.nowMs()-since), slog.Int64("failures_not_logged", kept))
+	case kept > 0:
+		slog.New(o.out).LogAttrs(ctx, slog.LevelWarn, "many calls failed at once, but the database answers",
+			slog.Int64("failures_not_logged", kept))
+	}
 }
 
 // handler returns a log handler that drops records caused by the outage.
@@ -92,15 +122,18 @@ func (h *outageHandler) Handle(ctx context.Context, record slog.Record) error {
 	if record.Level < slog.LevelWarn || failure == "" {
 		return h.Handler.Handle(ctx, record)
 	}
-	logged := h.Enabled(ctx, slog.LevelDebug)
-	first, away := h.outage.note(failure)
+	logged, first := h.outage.note(failure)
+	var err error
+	if logged || h.Enabled(ctx, slog.LevelDebug) {
+		err = h.Handler.Handle(ctx, record)
+	}
 	if first {
-		_ = slog.New(h.outage.out).Handler().Handle(ctx, outageRecord(record.Time, failure))
+		select {
+		case h.outage.suspected <- struct{}{}:
+		default:
+		}
 	}
-	if away && !logged {
-		return nil
-	}
-	return h.Handler.Handle(ctx, record)
+	return err
 }
 
 // WithAttrs implements [slog.Handler].
@@ -113,30 +146,22 @@ func (h *outageHandler) WithGroup(name string) slog.Handler {
 	return &outageHandler{h.Handler.WithGroup(name), h.outage}
 }
 
-func outageRecord(at time.Time, failure string) slog.Record {
-	record := slog.NewRecord(at, slog.LevelError, "the database does not answer; further failures are not logged until it does", 0)
-	record.AddAttrs(slog.String("error", failure))
-	return record
-}
-
-// note reports whether the database is down, and whether that is new. During an outage
-// every failure counts as caused by it.
-func (o *outage) note(failure string) (first, away bool) {
-	isAway := strings.Contains(failure, runs.ErrUnavailable.Error()) && !strings.Contains(failure, door.ErrSessionLocked.Error())
+// note reports whether a failure is logged, and whether the database has to be checked because of it. During
+// an outage every failure counts as caused by it.
+func (o *outage) note(failure string) (logged, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.sinceMs == 0 && isAway {
-		o.sinceMs, o.kept = o.nowMs(), 1
-		select {
-		case o.began <- struct{}{}:
-		default:
-		}
+	switch {
+	case o.sinceMs != 0 && (o.away || o.passed == maxSuspected):
+		o.kept++
+		return false, false
+	case o.sinceMs != 0:
+		o.passed++
+	case strings.Contains(failure, runs.ErrUnavailable.Error()):
+		o.sinceMs, o.failure = o.nowMs(), failure
 		return true, true
 	}
-	if o.sinceMs != 0 {
-		o.kept++
-	}
-	return false, o.sinceMs != 0
+	return true, false
 }
 
 // failureOf returns the error text of a record, "" if it has none.
