@@ -138,3 +138,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
+
+// awaitEntry waits until a directory has an entry.
+func awaitEntry(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	await(ts, args[0], func(context.Context) (bool, error) {
+		entries, err := os.ReadDir(ts.MkAbs(args[0]))
+		return len(entries) > 0, err
+	})
+}

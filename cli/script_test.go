@@ -80,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"await-effects":      awaitsOfService(2, hasEffects),
 			"await-dead-letters": awaitsOfService(2, hasDeadLetters),
 			"await-file":         awaitFile,
+			"await-entry":        awaitEntry,
 			"await-lines":        awaitLines,
 			"await-stderr":       awaitStderr,
 			"exits":              exits,

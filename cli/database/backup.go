@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // Backup copies a SQLite database.
@@ -24,8 +25,16 @@ func (c *Backup) Help() string {
 
 // Run copies the file.
 func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
+	for _, left := range sqlite.UnfinishedBackups(c.File) {
+		fmt.Fprintf(terminal.Stderr, "%s is from a backup that was killed, or from one that is running; if none is, delete it\n", console.Printable(left, false))
+	}
+	ctx, stop := console.UntilSignal(ctx)
+	defer stop()
 	bytes, err := store.Backup(ctx, c.Database, c.File)
+	ended, stopped := errors.AsType[console.SignalError](context.Cause(ctx))
 	switch {
+	case stopped && err != nil:
+		return console.Failed(console.SignalCode(ended.Signal), "stopped; there is no copy")
 	case errors.Is(err, store.ErrNoBackup):
 		return console.Usage("--database: %w", err)
 	case errors.Is(err, fs.ErrExist):

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/migrations"
 )
@@ -33,6 +34,23 @@ func SchemaStatus(ctx context.Context, path string) (steps []migrations.Migratio
 	return migrator.Status(ctx)
 }
 
+// backupPrefix begins the name of the directory that has a copy until it is complete.
+const backupPrefix = ".holdpoint-backup-"
+
+// UnfinishedBackups returns the directories next to a path that have copies of backups that are running, or
+// were killed.
+func UnfinishedBackups(to string) []string {
+	// Without the directory, the backup fails.
+	entries, _ := os.ReadDir(filepath.Dir(to))
+	var left []string
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), backupPrefix) {
+			left = append(left, filepath.Join(filepath.Dir(to), entry.Name()))
+		}
+	}
+	return left
+}
+
 // Backup copies a snapshot of a database file, even while a process writes to it, and returns
 // the size of the copy. The copy appears whole: it is written under another name, verified by
 // reading, and moved to its place, which must be free.
@@ -43,7 +61,7 @@ func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, fmt.Errorf("database file: %w", err)
 	}
-	private, err := os.MkdirTemp(filepath.Dir(to), ".holdpoint-backup-")
+	private, err := os.MkdirTemp(filepath.Dir(to), backupPrefix)
 	if err != nil {
 		return 0, fmt.Errorf("back up: %w", err)
 	}
