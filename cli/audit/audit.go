@@ -40,7 +40,7 @@ type export struct {
 
 // Run writes the export to stdout.
 func (c *export) Run(ctx context.Context, terminal *console.Console) error {
-	sinceMs, err := momentOf(c.Since)
+	sinceMs, err := momentOf("--since", c.Since)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,8 @@ func (c *export) Run(ctx context.Context, terminal *console.Console) error {
 	return errors.Join(err, out.Flush())
 }
 
-func momentOf(text string) (int64, error) {
+// momentOf returns the time that a flag gives, 0 without a text.
+func momentOf(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -60,7 +61,7 @@ func momentOf(text string) (int64, error) {
 	}
 	moment, err := time.Parse(time.RFC3339, text)
 	if err != nil || moment.UnixMilli() < 0 {
-		return 0, console.Usage("--since: %q is neither RFC 3339 nor milliseconds since the epoch", text)
+		return 0, console.Usage("%s: %q is neither RFC 3339 nor milliseconds since the epoch", flag, text)
 	}
 	return moment.UnixMilli(), nil
 }

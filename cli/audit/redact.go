@@ -30,7 +30,7 @@ func (c *redact) Help() string {
 
 // Run asks for confirmation and redacts in as many calls as needed.
 func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
-	beforeMs, err := momentOf(c.Before)
+	beforeMs, err := momentOf("--before", c.Before)
 	switch {
 	case err != nil:
 		return err
