@@ -26,7 +26,7 @@ func (c *Backup) Help() string {
 // Run copies the file.
 func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
 	for _, left := range sqlite.UnfinishedBackups(c.File) {
-		fmt.Fprintf(terminal.Stderr, "%s is from a backup that was killed, or from one that is running; if none is, delete it\n", console.Printable(left, false))
+		terminal.Say("%s is from a backup that was killed, unless one is running: delete it", console.Printable(left, false))
 	}
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
