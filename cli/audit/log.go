@@ -66,7 +66,7 @@ func (c *log) Run(ctx context.Context, terminal *console.Console) error {
 func aboutEntry(event *api.AuditEvent) string {
 	var parts []string
 	for _, part := range []string{
-		event.TokenID, event.Name, string(event.Role), event.Principal, event.RuleID, event.SessionID, string(event.Effect), event.Text,
+		event.TokenID, event.Name, string(event.Role), event.Principal, event.OnBehalfOf, event.AddressID, event.Channel, event.RuleID, event.SessionID, string(event.Effect), event.Text,
 		event.WebhookID, event.Host, event.KeyID, event.Reason,
 	} {
 		if part != "" {
