@@ -130,6 +130,8 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--pooled"},
 		{"--direct-database", "postgres://here"},
 		{"--max-attempts", "0"},
+		{"--limit-rate=-2"},
+		{"--limit-burst=-1"},
 		{"--keep-runs", "1h"},
 		{"--dialects", "klingon"},
 		{"--webhook-allow", "everything"},

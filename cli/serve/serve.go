@@ -89,7 +89,7 @@ func (c *Command) check() error {
 	case c.InsecureNoAuth && c.Auth != authNone:
 		return console.Usage("--insecure-no-auth needs --auth=none")
 	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitHeld, c.LimitStreams, c.LimitBytes, c.LimitStored, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
-		return console.Usage("--limit-rate, --limit-calls, --limit-held, --limit-streams, --limit-bytes, --limit-stored, --limit-prompts and --limit-queued-runs must be at least 1, or -1 for no limit, and --limit-burst at least 1")
+		return console.Usage("--limit-rate, --limit-calls, --limit-held, --limit-streams, --limit-bytes, --limit-stored, --limit-prompts and --limit-queued-runs must be at least 1, -1 for no limit, or 0 for the default, and --limit-burst at least 1, or 0 for the default")
 	case c.LimitBytes > 0 && c.LimitBytes < wire.LongestBodyBytes:
 		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.LongestBodyBytes)
 	case c.MaxAttempts < 1:
