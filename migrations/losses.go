@@ -45,7 +45,8 @@ func (m *Migrator) Losses(ctx context.Context) (step Migration, losses []Loss, e
 		// The names come from our own files.
 		question := "SELECT count(*) FROM " + loss.Table
 		if loss.Column != "" {
-			question += " WHERE " + loss.Column + " IS NOT NULL"
+			// Texts that may not be NULL are empty without a value.
+			question += " WHERE coalesce(CAST(" + loss.Column + " AS text), '') <> ''"
 		}
 		if err := m.db.QueryRowContext(ctx, question).Scan(&loss.Rows); err != nil {
 			return Migration{}, nil, fmt.Errorf("count what is lost of %s: %w", loss.Table, err)

@@ -153,6 +153,30 @@ func TestAStepBackLeavesTheSchemaBefore(t *testing.T) {
 	}
 }
 
+func TestAnEmptyTextIsNoLoss(t *testing.T) {
+	t.Parallel()
+	for engine, open := range engines {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			db := open(t)()
+			m, err := migrations.NewOf(db, engine, fstest.MapFS{
+				string(engine) + "/00001_things.sql": {Data: []byte("-- +goose Up\nCREATE TABLE things (id bigint PRIMARY KEY);\n-- +goose Down\nDROP TABLE things;\n")},
+				string(engine) + "/00002_names.sql": {Data: []byte("-- +goose Up\nALTER TABLE things ADD COLUMN name text NOT NULL DEFAULT '';\nALTER TABLE things ADD COLUMN amount bigint;\n" +
+					"-- +goose Down\nALTER TABLE things DROP COLUMN name;\nALTER TABLE things DROP COLUMN amount;\n")},
+			})
+			require.NoError(t, err)
+			_, err = m.Up(ctx)
+			require.NoError(t, err)
+			_, err = db.ExecContext(ctx, "INSERT INTO things (id, name, amount) VALUES (1, '', NULL), (2, 'two', 0), (3, '', 3)")
+			require.NoError(t, err)
+			_, losses, err := m.Losses(ctx)
+			require.NoError(t, err)
+			require.Equal(t, []migrations.Loss{{Table: "things", Column: "name", Rows: 1}, {Table: "things", Column: "amount", Rows: 2}}, losses)
+		})
+	}
+}
+
 // unreleased is what tells a database of a development version: goose's default table, with numbers
 // of steps that no longer exist, and a table of the first of them.
 var unreleased = []string{
