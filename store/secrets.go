@@ -11,14 +11,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
-// keyPage is how many data keys are read.
-const keyPage = 1_000
+// KeyPage is how many data keys are read at once.
+const KeyPage = 1_000
 
 // CheckSecretKeys returns an error if the keys, nil for none, cannot decrypt the database's
 // sensitive values, webhook secrets or callbacks that are still to be posted. It checks the first 1,000 runs and
 // callbacks that have some, and of open requests the first 10,000.
 func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) error {
-	found, err := opened.DataKeys(ctx, "", keyPage)
+	found, err := opened.DataKeys(ctx, "", KeyPage)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) erro
 // checkCallbackKeys does so for callbacks of open requests and for pending ones. Finished deliveries no longer need
 // their key.
 func checkCallbackKeys(ctx context.Context, opened upkeep.Rewrapper, keys *sealing.Keys) error {
-	owed, err := opened.OwedCallbacks(ctx, keyPage)
+	owed, err := opened.OwedCallbacks(ctx, KeyPage)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,9 @@
 package audit
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -38,7 +35,7 @@ func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
 		return console.Usage("give either --event-ids or --before")
 	case !c.Yes && c.JSON:
 		return console.Usage("--json cannot ask: use --yes")
-	case !c.Yes && !c.confirmed(terminal):
+	case !c.Yes && !terminal.Confirmed("This permanently removes event contents from session %s. Continue?", console.Printable(c.SessionID, false)):
 		return console.Usage("nothing was redacted: answer yes, or use --yes")
 	}
 	body, total := api.RedactBody{Reason: c.Reason}, api.RedactReply{}
@@ -73,11 +70,4 @@ func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	fmt.Fprintln(terminal.Stdout, strconv.FormatInt(total.Redacted, 10)+" events redacted")
 	return nil
-}
-
-// confirmed asks for a yes.
-func (c *redact) confirmed(terminal *console.Console) bool {
-	fmt.Fprintf(terminal.Stdout, "This permanently removes event contents from session %s. Continue? Type yes: ", console.Printable(c.SessionID, false))
-	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // end of input counts as no
-	return strings.TrimSpace(answer) == "yes"
 }

@@ -4,8 +4,10 @@
 package console
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -40,4 +42,11 @@ func (c *Console) LookupEnv(name string) (string, bool) {
 // Say writes a message, not output, to stderr.
 func (c *Console) Say(format string, args ...any) {
 	fmt.Fprintf(c.Stderr, "holdpoint: "+format+"\n", args...)
+}
+
+// Confirmed asks a question on stdout and reports whether the answer is yes.
+func (c *Console) Confirmed(format string, args ...any) bool {
+	fmt.Fprintf(c.Stdout, format+" Type yes: ", args...)
+	answer, _ := bufio.NewReader(io.LimitReader(c.Stdin, 64)).ReadString('\n') // end of input counts as no
+	return strings.TrimSpace(answer) == "yes"
 }

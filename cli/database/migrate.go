@@ -1,12 +1,9 @@
 package database
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -94,7 +91,7 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 		if len(losses) == 0 {
 			fmt.Fprintln(terminal.Stdout, "It deletes no table and no column.")
 		}
-		if !c.Yes && !confirmed(terminal) {
+		if !c.Yes && !terminal.Confirmed("Continue?") {
 			return console.Usage("nothing was reverted: answer yes, or use --yes")
 		}
 		step, err := m.Down(ctx)
@@ -134,13 +131,6 @@ func (c *migrateDown) printed(ctx context.Context, terminal *console.Console, m 
 		}
 	}
 	return console.PrintJSON(terminal.Stdout, took)
-}
-
-// confirmed asks for a yes.
-func confirmed(terminal *console.Console) bool {
-	fmt.Fprint(terminal.Stdout, "Continue? Type yes: ")
-	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // end of input counts as no
-	return strings.TrimSpace(answer) == "yes"
 }
 
 type migrateStatus struct {

@@ -60,9 +60,6 @@ func secretKeys(terminal *console.Console, path string, load func(path string) (
 	return keys, nil
 }
 
-// keyPage is the number of data keys per read.
-const keyPage = 1_000
-
 // rewrapWebhooks encrypts the data keys of webhooks with the first key, and returns the
 // number of changes.
 func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys, nowMs func() int64) (changed int, err error) {
@@ -161,7 +158,7 @@ func rewrapAll(ctx context.Context, opened store.Store, keys *sealing.Keys, nowM
 // changes.
 func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (changed int, err error) {
 	for after := ""; ; {
-		page, err := opened.DataKeys(ctx, after, keyPage)
+		page, err := opened.DataKeys(ctx, after, store.KeyPage)
 		if err != nil {
 			return changed, err
 		}
@@ -179,7 +176,7 @@ func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (ch
 			}
 			changed++
 		}
-		if len(page) < keyPage {
+		if len(page) < store.KeyPage {
 			return changed, nil
 		}
 	}
@@ -192,8 +189,8 @@ func rewrapCallbacks(ctx context.Context, opened upkeep.Rewrapper, keys *sealing
 	for changedMeanwhile := true; changedMeanwhile; {
 		changedMeanwhile, unreadable = false, 0
 		var after upkeep.SealedRequest
-		for count := keyPage; count == keyPage; {
-			page, err := opened.SealedRequests(ctx, after, keyPage)
+		for count := store.KeyPage; count == store.KeyPage; {
+			page, err := opened.SealedRequests(ctx, after, store.KeyPage)
 			if err != nil {
 				return changed, unreadable, err
 			}

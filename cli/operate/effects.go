@@ -26,10 +26,14 @@ type effectFilter struct {
 }
 
 func (f effectFilter) read(ctx context.Context, c *client.Client) ([]api.EffectView, error) {
-	if f.State != "" && !model.KnownEffectState(api.EffectState(f.State)) {
-		return nil, console.Usage("unknown state %q; use pending, done or failed", f.State)
+	return readEffects(ctx, c, client.EffectListParams{State: api.EffectState(f.State), SessionID: f.SessionID}, f.Limit)
+}
+
+func readEffects(ctx context.Context, c *client.Client, params client.EffectListParams, limit int) ([]api.EffectView, error) {
+	if params.State != "" && !model.KnownEffectState(params.State) {
+		return nil, console.Usage("unknown state %q; use pending, done or failed", params.State)
 	}
-	return collect(c.AllEffects(ctx, client.EffectListParams{State: api.EffectState(f.State), SessionID: f.SessionID}), f.Limit)
+	return collect(c.AllEffects(ctx, params), limit)
 }
 
 func (effectFilter) table() table[api.EffectView] { return effectTable }

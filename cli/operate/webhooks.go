@@ -10,7 +10,6 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // Webhooks is the command holdpoint webhooks.
@@ -227,10 +226,7 @@ type deliveriesFilter struct {
 }
 
 func (f deliveriesFilter) read(ctx context.Context, c *client.Client) ([]api.EffectView, error) {
-	if f.State != "" && !model.KnownEffectState(api.EffectState(f.State)) {
-		return nil, console.Usage("unknown state %q; use pending, done or failed", f.State)
-	}
-	return collect(c.AllEffects(ctx, client.EffectListParams{State: api.EffectState(f.State), WebhookID: f.WebhookID}), f.Limit)
+	return readEffects(ctx, c, client.EffectListParams{State: api.EffectState(f.State), WebhookID: f.WebhookID}, f.Limit)
 }
 
 func (deliveriesFilter) table() table[api.EffectView] { return effectTable }

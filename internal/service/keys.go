@@ -11,22 +11,17 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// SigningKeyFile returns the path of the signing key: the given one, or the SQLite file's
-// name with ".signing-key" appended. It returns "" for Postgres and in-memory databases
-// without a given path.
-func SigningKeyFile(given, database string) string {
-	if file := store.FileOf(database); given == "" && file != "" {
-		return file + ".signing-key"
-	}
-	return given
-}
+// SigningKeyFile returns the path of the signing key; see keyFile.
+func SigningKeyFile(given, database string) string { return keyFile(given, database, ".signing-key") }
 
-// PushKeyFile returns the path of the key for notifications in browsers: the given one, or the SQLite
-// file's name with ".push-key" appended. It returns "" for Postgres and in-memory databases without a
-// given path.
-func PushKeyFile(given, database string) string {
+// PushKeyFile returns the path of the key for notifications in browsers; see keyFile.
+func PushKeyFile(given, database string) string { return keyFile(given, database, ".push-key") }
+
+// keyFile returns the given path, or the SQLite file's name with a suffix. It returns "" for Postgres
+// and in-memory databases without a given path.
+func keyFile(given, database, suffix string) string {
 	if file := store.FileOf(database); given == "" && file != "" {
-		return file + ".push-key"
+		return file + suffix
 	}
 	return given
 }
