@@ -85,7 +85,7 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 			return r, err
 		}
 		switch {
-		case c.patient && call.repeat == always && unanswered(err):
+		case c.patient && call.repeat == always && Away(err):
 			err = pause.sleepAnyway(ctx, err)
 		case (attempt < c.retry.MaxAttempts || c.outlasts(began)) && call.repeat.after(err):
 			err = pause.sleep(ctx, err)

@@ -81,10 +81,11 @@ func transient(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRateLimited)
 }
 
-// unanswered reports whether an error says nothing about the called resource: the service
+// Away reports whether an error says nothing about the called resource: the service
 // could not be reached or could not answer, or an intermediary answered, such as a proxy
-// without a backend.
-func unanswered(err error) bool {
+// without a backend. Until the service has replied once, a proxy's 404 may also mean that the
+// URL is wrong.
+func Away(err error) bool {
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound) {
 		return true
 	}

@@ -235,7 +235,7 @@ func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*api.R
 		case err == nil && until.reached(run.Status):
 			return run, nil
 		case err == nil:
-			outlasts = unanswered
+			outlasts = Away
 			err = pause.afterHeld(ctx, asked, maxPrefer)
 		case ctx.Err() == nil && outlasts(err):
 			err = pause.sleepAnyway(ctx, err)

@@ -199,7 +199,7 @@ func (s *streamReader) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return contextError(ctx)
-		case s.opened && !unanswered(err), !s.opened && (!transient(err) || attempt >= s.client.retry.MaxAttempts):
+		case s.opened && !Away(err), !s.opened && (!transient(err) || attempt >= s.client.retry.MaxAttempts):
 			return err
 		case s.opened:
 			if s.live && !s.numbered {

@@ -23,7 +23,7 @@ const releaseTimeout = 5 * time.Second
 // isRefusal reports whether the service refused the call for good, or the call could not be
 // made.
 func isRefusal(err error) bool {
-	if unanswered(err) {
+	if Away(err) {
 		return false
 	}
 	if refused, ok := errors.AsType[*Error](err); ok {

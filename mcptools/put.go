@@ -95,7 +95,7 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 	if raised.await != nil {
 		decided, err = raised.await(awaiting)
 	} else {
-		decided, err = t.asker.Await(awaiting, raised.runID, p.wait.duration())
+		decided, err = t.asker.AwaitRaised(awaiting, raised.runID, p.wait.duration())
 	}
 	if err != nil && ctx.Err() != nil && p.call != nil {
 		err = errors.Join(err, t.withdraw(ctx, raised.runID))

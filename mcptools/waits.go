@@ -107,7 +107,7 @@ func (w *Waits) Get(ctx context.Context, taskID string, capabilities *mcp.Client
 
 // unknown converts an error to one of [tasks.Keeper].
 func unknown(err error) error {
-	if errors.Is(err, client.ErrNotFound) {
+	if errors.Is(err, client.ErrNotFound) && !client.Away(err) {
 		return fmt.Errorf("%w: %w", tasks.ErrUnknown, err)
 	}
 	return errors.New(explain(err))

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -343,6 +345,16 @@ func TestATaskIsItsPrincipalsAlone(t *testing.T) {
 	// Where it cannot be found out, the task is not gone.
 	blind := s.replica(mcptools.Options{Principal: "agent:a", Signer: outage{}})
 	require.Equal(t, -32603, blind.task(takesTask, "tasks/get", task.TaskID).Error.Code)
+	proxy := httptest.NewServer(http.NotFoundHandler()) // without a backend
+	t.Cleanup(proxy.Close)
+	behind := s.replica(mcptools.Options{Principal: "agent:a"})
+	unrouted, err := client.New(proxy.URL)
+	require.NoError(t, err)
+	t.Cleanup(unrouted.Close)
+	behind.options.Client = unrouted
+	for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
+		require.NotEqual(t, -32602, behind.task(takesTask, method, task.TaskID, map[string]any{}).Error.Code, method)
+	}
 	require.NotEqual(t, -32602, blind.ask(forms, "request_approval", deploy, map[string]any{"requestState": state}).Error.Code)
 	for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
 		refused := r.task(forms, method, task.TaskID, map[string]any{})

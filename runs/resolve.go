@@ -128,7 +128,7 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", r.sessionID)
 	}
 	if late := r.lateApproval(w, active); late != nil {
-		return nil, refusal.New(api.CodeRunStateConflict, "request %s was settled on run %s, which is over", late.RequestID, late.RunID).
+		return nil, refusal.New(api.CodeRunStateConflict, "request %s was settled on run %s, which is not the active one", late.RequestID, late.RunID).
 			With(late.RecordedDecision())
 	}
 	return active, nil

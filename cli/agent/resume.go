@@ -193,7 +193,7 @@ func (r *resumer) unread(ctx context.Context, runID string) bool {
 			return false
 		case err == nil:
 			return run.Status != api.StatusCompleted
-		case !console.Away(err) || console.Sleep(ctx, time.Second) != nil:
+		case !client.Away(err) || console.Sleep(ctx, time.Second) != nil:
 			return ctx.Err() == nil
 		}
 	}
@@ -206,7 +206,7 @@ func (r *resumer) read(ctx context.Context, runID string) (bool, error) {
 	for {
 		asking, stop := context.WithTimeout(context.WithoutCancel(ctx), agentGrace)
 		run, err := r.service.GetRun(asking, runID)
-		away := console.Away(err) || asking.Err() != nil
+		away := client.Away(err) || asking.Err() != nil
 		stop()
 		switch {
 		case err == nil:

@@ -186,19 +186,6 @@ func Unanswered(err error) bool {
 	return errors.Is(err, client.ErrUnavailable) && !errors.As(err, new(*client.Error))
 }
 
-// Transient reports whether a retry may succeed.
-func Transient(err error) bool {
-	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrRateLimited)
-}
-
-// Away reports whether an error says nothing about the run or request of a call, even if a proxy
-// without a backend sent it. Before the first reply, a proxy's 404 may mean that the URL is wrong.
-func Away(err error) bool {
-	refused, ok := errors.AsType[*client.Error](err)
-	proxied := ok && refused.Code == "" && (refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusNotFound)
-	return proxied || Transient(err)
-}
-
 // Explain returns an error as text for a person. It includes the decision that was recorded
 // before, if any.
 func Explain(err error, now time.Time) string {

@@ -303,7 +303,7 @@ func (k *keeper) renew(ctx context.Context) (cancelled bool) {
 		return kept.CancelRequested
 	case errors.Is(err, client.ErrLeaseLost):
 		k.reclaim(ctx)
-	case errors.Is(err, client.ErrRunState), errors.Is(err, client.ErrNotFound) && !console.Away(err):
+	case errors.Is(err, client.ErrRunState), errors.Is(err, client.ErrNotFound) && !client.Away(err):
 		k.takenOver = true
 	default:
 		if ctx.Err() == nil {
@@ -328,7 +328,7 @@ func (k *keeper) reclaim(ctx context.Context) {
 			k.takenOver = true
 		}
 		return
-	case errors.As(err, new(*client.Error)) && !console.Away(err):
+	case errors.As(err, new(*client.Error)) && !client.Away(err):
 		k.takenOver = true
 		return
 	case err != nil:

@@ -202,7 +202,7 @@ func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, a
 			return nil, context.Cause(ctx)
 		case err == nil:
 			pause = console.Backoff{}
-		case console.Away(err), errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
+		case client.Away(err), errors.Is(err, client.ErrLeaseLost), errors.Is(err, client.ErrRunState):
 			g.sayLost(err)
 			if err := pause.Sleep(ctx); err != nil {
 				return nil, err
@@ -240,7 +240,7 @@ func (g *gate) await(ctx context.Context, until client.Until, hold time.Duration
 }
 
 // retryTransient makes a call until it succeeds or fails permanently, and says once that
-// the service is away. The service has replied before, see [console.Away]. If ctx ends
+// the service is away. The service has replied before, see [client.Away]. If ctx ends
 // first, it returns the cause.
 func (g *gate) retryTransient(ctx context.Context, call func() error) error {
 	var pause console.Backoff
@@ -251,7 +251,7 @@ func (g *gate) retryTransient(ctx context.Context, call func() error) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !console.Away(err):
+		case !client.Away(err):
 			return err
 		}
 		g.sayLost(err)
@@ -282,7 +282,7 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	defer cancel()
 	_, err := g.CancelRun(ctx, g.params.RunID, "withdrawn by "+g.ActorName())
 	switch {
-	case errors.Is(err, client.ErrNotFound) && !console.Away(err):
+	case errors.Is(err, client.ErrNotFound) && !client.Away(err):
 		return console.ExitWith(code) // nothing has been asked yet
 	case err != nil:
 		return console.Failed(code, "stopped waiting, but the request could not be withdrawn: %w", err)

@@ -105,7 +105,7 @@ func (g *gate) unspent(ctx context.Context, of call, spent int) (int, error) {
 		g.name(of, spent+step)
 		view, err := g.GetRun(ctx, g.params.RunID)
 		switch {
-		case err != nil && !errors.Is(err, client.ErrNotFound):
+		case err != nil && (client.Away(err) || !errors.Is(err, client.ErrNotFound)):
 			return 0, err
 		case err == nil && g.spent(view):
 			spent, step = spent+step, 2*step

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/prompt"
 )
 
@@ -81,7 +82,7 @@ func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
 }
 
 func (g *gate) sayLost(err error) {
-	if !g.outage && console.Away(err) {
+	if !g.outage && client.Away(err) {
 		g.outage = true
 		g.terminal.Say("lost the connection to %s; retrying", g.Server)
 	}

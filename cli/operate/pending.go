@@ -173,7 +173,7 @@ func (f following) follow(ctx context.Context, c *client.Client, run *api.RunVie
 		switch {
 		case err == nil:
 			run, failingSince = next, time.Time{}
-		case !console.Away(err), !failingSince.IsZero() && time.Since(failingSince) > maxOutage:
+		case !client.Away(err), !failingSince.IsZero() && time.Since(failingSince) > maxOutage:
 			return nil, err
 		case failingSince.IsZero():
 			failingSince = time.Now()

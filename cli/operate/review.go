@@ -190,7 +190,7 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 func (r *reviewing) current(ctx context.Context, handle, name string) (*api.RequestView, error) {
 	view, err := r.client.GetRequest(ctx, handle)
 	switch {
-	case errors.As(err, new(*client.Error)) && !console.Transient(err):
+	case errors.As(err, new(*client.Error)) && !client.Away(err):
 		r.terminal.Say("%s: %s", nameOf(name), console.Explain(err, r.terminal.Now()))
 		return nil, nil //nolint:nilnil // it was said, and the review goes on
 	case err != nil:
@@ -233,7 +233,7 @@ func (r *reviewing) show(fields []console.Field, count string) (word string, err
 
 // sent says what became of a decision. A refusal is reported, and the review goes on.
 func (r *reviewing) sent(err error, words string) (decided bool, _ error) {
-	if errors.As(err, new(*client.Error)) && !console.Transient(err) {
+	if errors.As(err, new(*client.Error)) && !client.Away(err) {
 		r.terminal.Say("%s", console.Explain(err, r.terminal.Now()))
 		return false, nil
 	}

@@ -223,7 +223,7 @@ const (
 func (a *Asker) generation(ctx context.Context, runID string, mine identity) (int, error) {
 	run, err := a.Client.GetRun(ctx, runID)
 	switch {
-	case errors.Is(err, client.ErrNotFound) && !unanswered(err):
+	case errors.Is(err, client.ErrNotFound) && !client.Away(err):
 		return generationNone, nil
 	case err != nil:
 		return 0, err

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -35,11 +34,17 @@ func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*A
 	return a.await(ctx, &Raised{RunID: runID, unseen: true}, wait)
 }
 
+// AwaitRaised is Await for a call that the service has just accepted: whatever is in front of the
+// service, its URL is right, so a 404 without a code is an outage from the first read on.
+func (a *Asker) AwaitRaised(ctx context.Context, runID string, wait time.Duration) (*Answer, error) {
+	return a.await(ctx, &Raised{RunID: runID}, wait)
+}
+
 func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (*Answer, error) {
 	reading := &reading{Asker: a, raised: raised, reader: rand.Text()}
 	until := time.Now().Add(wait)
 	patience := time.Now().Add(a.patience())
-	outlasts := unanswered
+	outlasts := client.Away
 	if raised.unseen {
 		outlasts = transient
 	}
@@ -57,7 +62,7 @@ func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (
 		case err == nil && answer.settled():
 			return answer, nil
 		case err == nil:
-			outlasts = unanswered
+			outlasts = client.Away
 			a.keep(ctx, answer.Run)
 			patience = time.Now().Add(a.patience())
 		case ctx.Err() != nil:
@@ -201,7 +206,7 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 	}
 	completed, err := r.Client.CompleteRun(ctx, run.RunID, r.raised.fence, output)
 	if err != nil {
-		if !unanswered(err) {
+		if !client.Away(err) {
 			r.letGo()
 		}
 		return nil, unlessLost(err)
@@ -358,14 +363,6 @@ func unlessLost(err error) error {
 
 func transient(err error) bool {
 	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrRateLimited)
-}
-
-// unanswered reports whether an error says nothing about the run, even if a proxy without a backend
-// sent it.
-func unanswered(err error) bool {
-	var refused *client.Error
-	proxied := errors.As(err, &refused) && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound)
-	return proxied || transient(err)
 }
 
 // workerID names this process in a lease.

@@ -120,7 +120,7 @@ func (a *Asker) withdrawEnded(ctx context.Context, runID string) error {
 	withdrawing, stop := context.WithTimeout(context.WithoutCancel(ctx), withdrawal)
 	defer stop()
 	err := a.Withdraw(withdrawing, runID, "the agent does not wait for it any more")
-	if errors.Is(err, client.ErrNotFound) && !unanswered(err) || errors.Is(err, client.ErrRunState) {
+	if errors.Is(err, client.ErrNotFound) && !client.Away(err) || errors.Is(err, client.ErrRunState) {
 		return nil // it does not exist, or has ended
 	}
 	return err
@@ -132,7 +132,7 @@ func (a *Asker) renew(ctx context.Context, runID, fence string, lease time.Durat
 		call, stop := context.WithTimeout(ctx, lease)
 		_, err := a.Client.Heartbeat(call, runID, client.HeartbeatParams{Fence: fence, LeaseMs: lease.Milliseconds()})
 		stop()
-		if err != nil && !unanswered(err) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		if err != nil && !client.Away(err) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			return
 		}
 	}

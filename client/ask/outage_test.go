@@ -67,11 +67,13 @@ func TestAWaitOutlastsAProxyWithoutABackend(t *testing.T) {
 	waiting, cancelled := run(api.StatusWaitingForApproval), run(api.StatusCancelled)
 	for name, test := range map[string]struct {
 		replies []string
+		raised  bool // by this process
 		ended   api.Status
 		err     error
 	}{
 		"after a reply": {replies: []string{waiting, "404", "500", waiting, "404", cancelled}, ended: api.StatusCancelled},
 		"at first":      {replies: []string{"404", cancelled}, err: client.ErrNotFound},
+		"just raised":   {raised: true, replies: []string{"404", "500", cancelled}, ended: api.StatusCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +94,11 @@ func TestAWaitOutlastsAProxyWithoutABackend(t *testing.T) {
 				}
 				c, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: inProcess{proxy}}))
 				require.NoError(t, err)
-				answer, err := (&ask.Asker{Client: c}).Await(t.Context(), "call-1", -1)
+				await := (&ask.Asker{Client: c}).Await
+				if test.raised {
+					await = (&ask.Asker{Client: c}).AwaitRaised
+				}
+				answer, err := await(t.Context(), "call-1", -1)
 				require.ErrorIs(t, err, test.err)
 				if test.err == nil {
 					require.Equal(t, test.ended, answer.Ended)
