@@ -192,7 +192,7 @@ func (a *Asker) tell(created *client.CreatedRun) {
 func (a *Asker) unspent(ctx context.Context, call Call, mine identity, from int) (generation int, joined bool, err error) {
 	spent, step := from-1, 1
 	for {
-		state, err := a.generation(ctx, runIDOf(call, mine, spent+step), mine)
+		state, err := a.generation(ctx, call, runIDOf(call, mine, spent+step), mine)
 		if state == generationNone && spent+step == from {
 			state = generationSpent // it exists, for another process to read
 		}
@@ -220,7 +220,7 @@ const (
 )
 
 // generation returns the state of a generation. A run made by someone else counts as spent.
-func (a *Asker) generation(ctx context.Context, runID string, mine identity) (int, error) {
+func (a *Asker) generation(ctx context.Context, call Call, runID string, mine identity) (int, error) {
 	run, err := a.Client.GetRun(ctx, runID)
 	switch {
 	case errors.Is(err, client.ErrNotFound) && !client.Away(err):
@@ -229,9 +229,15 @@ func (a *Asker) generation(ctx context.Context, runID string, mine identity) (in
 		return 0, err
 	case run.Status.Terminal() || identityOf(run).Digest != mine.Digest:
 		return generationSpent, nil
-	default:
-		return generationOpen, nil
 	}
+	// A run of an earlier build has the digest of a call without a directory even if it has one.
+	if call.Approval != nil && call.Approval.Directory == "" {
+		directory, err := a.directoryOf(ctx, run)
+		if err != nil || directory != "" {
+			return generationSpent, err
+		}
+	}
+	return generationOpen, nil
 }
 
 // paramsOf returns the run of a call, which waits from the start.
@@ -342,6 +348,9 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 		members := map[string]any{"tool_name": approvals[0].ToolName, "input": approvals[0].Input}
 		if approvals[0].ExcludeRequester {
 			members["exclude_requester"] = true
+		}
+		if approvals[0].Directory != "" {
+			members["directory"] = approvals[0].Directory
 		}
 		same = members
 	} else {

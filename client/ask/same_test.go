@@ -1,6 +1,9 @@
 package ask_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,8 +47,8 @@ func TestWhoIsNotifiedOfACall(t *testing.T) {
 	require.Nil(t, question.Escalation, "the caller's request is not changed")
 }
 
-// The same key finds the open call only while a person would decide the same: what an option stands for, and who may
-// allow, are part of that.
+// The same key finds the open call only while a person would decide the same: what an option stands for, who may
+// allow, and where the call would run, are part of that.
 func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
 	t.Parallel()
 	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
@@ -71,4 +74,51 @@ func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
 		require.NotEqual(t, first.RunID, raise(other).RunID)
 	}
 	require.NotEqual(t, raise(deploy(false)).RunID, raise(deploy(true)).RunID)
+	in := func(directory string) ask.Call {
+		call := deploy(false)
+		call.Approval.Directory = directory
+		return call
+	}
+	here := raise(in("/a"))
+	require.Equal(t, &ask.Raised{RunID: here.RunID, Joined: true}, raise(in("/a")))
+	for _, other := range []ask.Call{in("/b"), in("")} {
+		require.NotEqual(t, here.RunID, raise(other).RunID)
+	}
+}
+
+// An earlier build left the directory out of the digest. Its decisions are read by their run, but not by a call of
+// another directory, or of none.
+func TestACallOfAnEarlierBuildKeepsItsDirectory(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	asker := &ask.Asker{Client: service.Connect(client.WithActor("ann")), AgentID: "coder"}
+	digest, err := client.InputDigest(map[string]any{"tool_name": "deploy", "input": api.JSON(`{}`)})
+	require.NoError(t, err)
+	sum := sha256.Sum256([]byte(strings.Join([]string{"approval", "s", "k", digest, "0"}, "\x00")))
+	earlier := "call-" + hex.EncodeToString(sum[:16])
+	_, err = asker.Client.CreateRun(t.Context(), client.CreateRunParams{
+		SessionID: "s", RunID: earlier, Kind: api.KindCall, AgentID: "coder",
+		Metadata: map[string]string{"made_by": "holdpoint agent call", "digest": digest, "asker": "earlier"},
+		Suspend: &api.Suspension{SuspensionID: "earlier", Approvals: []api.ApprovalRequest{
+			{ID: "r", ToolCallID: "r", ToolName: "deploy", Input: api.JSON(`{}`), Directory: "/a"},
+		}},
+	})
+	require.NoError(t, err)
+	for _, decided := range []bool{false, true} {
+		if decided {
+			allow(t, asker.Client, earlier)
+		}
+		for _, directory := range []string{"", "/b"} {
+			raised, err := asker.Raise(t.Context(), ask.Call{SessionID: "s", Key: "k", Approval: &api.ApprovalRequest{
+				ToolName: "deploy", Input: api.JSON(`{}`), Directory: directory,
+			}})
+			require.NoError(t, err)
+			require.NotEqual(t, earlier, raised.RunID)
+			require.Equal(t, decided, raised.Joined, "each directory has one run")
+		}
+	}
+	answer, err := asker.Await(t.Context(), earlier, 0)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeAllowed, answer.Outcome)
+	require.Equal(t, "/a", answer.Approval.Directory)
 }
