@@ -83,6 +83,20 @@ func QuestionText(request *api.UserQuestionRequest) string {
 	return Compact(request.ResponseSchema)
 }
 
+// OnlyQuestion reports whether QuestionText has everything that the payload of a request says.
+func OnlyQuestion(request *api.UserQuestionRequest) bool {
+	switch {
+	case request.Payload == nil:
+		return true
+	case len(request.Questions) > 0:
+		return false
+	case QuestionText(request) == Compact(request.Payload):
+		return true
+	}
+	list, err := canonical.Members(request.Payload)
+	return err == nil && !slices.ContainsFunc(list, func(one canonical.Member) bool { return !one.Is("question") })
+}
+
 // ReadList reads the items of a comma-separated list as options, whose labels may contain commas: at most longest items
 // each. match returns the id of an option, and how many options have the label. ids has each option once, and is nil when
 // an item matches none; read counts the items before it. ambiguous says that the list can be read as different options.

@@ -11,6 +11,23 @@ import (
 	"github.com/holdpoint/holdpoint/prompt"
 )
 
+// A payload is left out only where the text of the question has all of it.
+func TestWhatTheTextOfAQuestionLeavesOut(t *testing.T) {
+	t.Parallel()
+	for payload, all := range map[string]bool{
+		``: true, `{"question":"Pay?"}`: true, `{"question":"Pay?","amount":5000}`: false, `{"amount":5000}`: true, `"Pay?"`: true,
+		`{"question":"","amount":1}`: true, `{"question":{"amount":1}}`: true, `{"question":"Pay?","question":"Pay 5000?"}`: false,
+	} {
+		request := api.UserQuestionRequest{ResponseSchema: api.JSON(`true`)}
+		if payload != "" {
+			request.Payload = api.JSON(payload)
+		}
+		require.Equal(t, all, prompt.OnlyQuestion(&request), payload)
+	}
+	structured := api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: "Pay?"}}, Payload: api.JSON(`{"question":"Pay?"}`)}
+	require.False(t, prompt.OnlyQuestion(&structured), "the payload may be about something else")
+}
+
 // The shell must read a quoted line back as the same arguments, because the person who
 // decides reads this line.
 func TestQuoteLineIsReadBackByTheShell(t *testing.T) {

@@ -98,6 +98,7 @@ func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.User
 		p.Show(request)
 		return p.Ask(request, resolution)
 	}
+	p.payload(request)
 	for i := range request.Questions {
 		p.show(&request.Questions[i])
 		answer, err := p.question(&request.Questions[i])
@@ -109,13 +110,21 @@ func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.User
 	return resolution, nil
 }
 
-// Show prints the questions of a request with their options, or what its value must be.
+// Show prints the questions of a request with their options, or what its value must be. Of the payload it prints what
+// the questions do not say.
 func (p *Prompter) Show(request *api.UserQuestionRequest) {
+	p.payload(request)
 	for i := range request.Questions {
 		p.show(&request.Questions[i])
 	}
 	if len(request.Questions) == 0 {
 		p.tell("\n" + prompt.QuestionText(request) + "\nthe value must fit: " + prompt.Indented(request.ResponseSchema))
+	}
+}
+
+func (p *Prompter) payload(request *api.UserQuestionRequest) {
+	if !prompt.OnlyQuestion(request) {
+		p.tell("\npayload: " + prompt.Indented(request.Payload))
 	}
 }
 

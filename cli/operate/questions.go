@@ -168,7 +168,11 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 		item, byID, err := c.question(ctx, opened, c.RequestID)
 		switch {
 		case err == nil && byID && c.RunID == "" && !c.Interactive && !c.Declined:
-			shown := fmt.Sprintf("question %s of session %s:\n%s", item.Request.ID, item.SessionID, console.Printable(prompt.QuestionText(&item.Request), true))
+			asked := prompt.QuestionText(&item.Request)
+			if !prompt.OnlyQuestion(&item.Request) {
+				asked += "\npayload: " + prompt.Indented(item.Request.Payload)
+			}
+			shown := fmt.Sprintf("question %s of session %s:\n%s", item.Request.ID, item.SessionID, console.Printable(asked, true))
 			if err := confirmBareID(terminal, shown, item.Request.Handle, "Send the answer to it? [y/N] ", ", or give --run-id "+item.RunID); err != nil {
 				return err
 			}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
@@ -251,10 +249,8 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		return false, err
 	}
 	fields := []console.Field{{"agent", console.NameOfID(item.AgentID)}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}}
-	// The prompter shows the questions, numbered, once.
-	rows := slices.DeleteFunc(prompt.ForDeciding(prompt.OfQuestion(request)), func(row prompt.Row) bool {
-		return row.Kind == prompt.Body && (row.Label != "payload" || onlyQuestion(request.Payload))
-	})
+	// The prompter shows the questions, numbered, and the payload.
+	rows := slices.DeleteFunc(prompt.ForDeciding(prompt.OfQuestion(request)), func(row prompt.Row) bool { return row.Kind == prompt.Body })
 	if err := r.terminal.Describe(append(fields, console.FieldsOf(rows, now)...)); err != nil {
 		return false, err
 	}
@@ -293,14 +289,4 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		}
 		return r.sent(err, words+": "+nameOf(prompt.QuestionText(request)))
 	}
-}
-
-// onlyQuestion reports whether a payload has nothing but the question.
-func onlyQuestion(payload api.JSON) bool {
-	var members map[string]api.JSON
-	if json.Unmarshal(payload, &members) != nil {
-		return false
-	}
-	delete(members, "question")
-	return len(members) == 0
 }

@@ -49,12 +49,15 @@ func (i *item) about() string {
 	return "? " + prompt.QuestionText(i.question)
 }
 
-// rows returns the request's rows. The text of a question is left out: it has a line and numbered options.
+// rows returns the request's rows. The text of a question is left out: it has a line and numbered options. Its payload
+// stays if it says more.
 func (i *item) rows() []prompt.Row {
 	if i.approval != nil {
 		return prompt.OfApproval(i.approval)
 	}
-	return slices.DeleteFunc(prompt.OfQuestion(i.question), func(row prompt.Row) bool { return row.Kind == prompt.Body })
+	return slices.DeleteFunc(prompt.OfQuestion(i.question), func(row prompt.Row) bool {
+		return row.Kind == prompt.Body && (row.Label != "payload" || prompt.OnlyQuestion(i.question))
+	})
 }
 
 // asker is who asks, and where.

@@ -235,6 +235,8 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingQuestions: []api.PendingQuestionView{
 		{SessionID: "s", AgentID: "deployer", RunID: "r", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q", Questions: []api.UserQuestion{{ID: "db", Question: "Which database?", Options: options}}}},
 		{SessionID: "s", RunID: "r2", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q2", Questions: []api.UserQuestion{{ID: "why", Question: "Why?"}}}},
+		{SessionID: "s", RunID: "r3", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q3", Payload: api.JSON(`{"question":"Pay?","amount":5000}`), ResponseSchema: api.JSON(`{"type":"boolean"}`)}},
+		{SessionID: "s", RunID: "r4", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q4", Payload: api.JSON(`{"question":"How many?"}`), ResponseSchema: api.JSON(`{"type":"integer"}`)}},
 	}}})
 	s.press("j")
 	require.Contains(t, s.text(), "2  Production — Live")
@@ -256,6 +258,14 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	require.Nil(t, s.press("2"))
 	require.NotNil(t, s.press("enter"))
 	require.NotNil(t, s.press("d"))
+
+	// What a typed question says in its payload is shown, once.
+	s.press("j")
+	s.press("j")
+	require.Contains(t, s.text(), `"amount": 5000`)
+	s.press("j")
+	require.Contains(t, s.text(), "How many?")
+	require.NotContains(t, s.text(), `"question"`)
 }
 
 func TestASearchAndTheKeys(t *testing.T) {
