@@ -1,8 +1,11 @@
 package mcptools
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -103,7 +106,7 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 	}
 	rows := prompt.OfApproval(request)
 	input := strings.Join(prompt.RequestLines(rows, func(text string, _ bool) string { return visible.Escape(text) }), "\n")
-	return form(fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), input)+said(rows), approvalFormSchema)
+	return form(fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), input)+said(rows), jsontext.Value(approvalFormSchema))
 }
 
 // said returns what the agent adds to a request, one line for each of its rows.
@@ -135,7 +138,7 @@ func approvalOf(request *api.ApprovalRequest, given *filledForm) (api.ApprovalRe
 }
 
 // questionForm returns the form of a question. It returns nil for several questions at once, a
-// sensitive answer, or a value that is not an object of plain members.
+// sensitive answer, an option with a preview, a payload, or a value that typedForm does not ask for.
 func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
 	if request.Sensitive {
 		return nil
@@ -143,7 +146,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 	if request.ResponseSchema != nil {
 		return typedForm(agent, request)
 	}
-	if len(request.Questions) != 1 || request.Questions[0].Sensitive {
+	if len(request.Questions) != 1 || request.Questions[0].Sensitive || !prompt.OnlyQuestion(request) {
 		return nil
 	}
 	question := request.Questions[0]
@@ -156,6 +159,10 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 	if len(labels) != len(slices.Compact(labels)) {
 		return nil // the choice would be ambiguous
 	}
+	described, shown := describedOptions(&question)
+	if !shown {
+		return nil
+	}
 	choices := map[string]any{"type": "string", "enum": labelsOf(&question)}
 	switch {
 	case len(labels) == 0:
@@ -166,9 +173,30 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["option"] = choices
 	}
 	schema := map[string]any{"type": "object", "properties": members}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(question.Question))+said(prompt.OfQuestion(request)), schema)
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(question.Question))+described+said(prompt.OfQuestion(request)), schema)
 }
 
+// describedOptions returns the options that have a description, each on a line of its own. It returns false if a
+// form cannot show an option: a text of several lines would look like several options.
+func describedOptions(question *api.UserQuestion) (lines string, shown bool) {
+	var text strings.Builder
+	for _, option := range question.Options {
+		if option.Preview != "" {
+			return "", false
+		}
+		if option.Description == "" {
+			continue
+		}
+		if strings.Contains(option.Label+option.Description, "\n") {
+			return "", false
+		}
+		fmt.Fprintf(&text, "\n- %s: %s", visible.Escape(option.Label), visible.Escape(option.Description))
+	}
+	return text.String(), true
+}
+
+// typedForm returns the form of a typed question. It returns nil unless the value is an object of plain
+// members, with at least one to fill in, and a person reads every text of its schema as it is.
 func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
 	var schema struct {
 		Type       string `json:"type"`
@@ -176,7 +204,7 @@ func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams
 			Type string `json:"type"`
 		} `json:"properties"`
 	}
-	if json.Unmarshal(request.ResponseSchema, &schema) != nil || schema.Type != "object" {
+	if json.Unmarshal(request.ResponseSchema, &schema) != nil || schema.Type != "object" || len(schema.Properties) == 0 || !plainTexts(request.ResponseSchema) {
 		return nil
 	}
 	for _, member := range schema.Properties {
@@ -184,13 +212,36 @@ func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams
 			return nil
 		}
 	}
-	var asked struct {
-		Message string `json:"message"`
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(messageOf(request)))+said(prompt.OfQuestion(request)), jsontext.Value(request.ResponseSchema))
+}
+
+// messageOf returns the text of a typed question: its message or question, and the payload if that has more.
+func messageOf(request *api.UserQuestionRequest) string {
+	var payload map[string]api.JSON
+	var message string
+	alone := json.Unmarshal(request.Payload, &payload) == nil && len(payload) == 1
+	if json.Unmarshal(payload["message"], &message) != nil || message == "" {
+		message, alone = prompt.QuestionText(request), prompt.OnlyQuestion(request)
 	}
-	if json.Unmarshal(request.Payload, &asked) != nil || asked.Message == "" {
-		asked.Message = string(request.Payload)
+	if alone {
+		return message
 	}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(asked.Message))+said(prompt.OfQuestion(request)), jsontext.Value(request.ResponseSchema))
+	return message + "\n" + prompt.Indented(request.Payload)
+}
+
+// plainTexts reports whether no text of a schema needs to be escaped. A client shows names, titles and choices as they
+// are, and an answer with other ones would not match the schema.
+func plainTexts(schema api.JSON) bool {
+	decoder := jsontext.NewDecoder(bytes.NewReader(schema))
+	for {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if token.Kind() == '"' && visible.Escape(token.String()) != token.String() {
+			return false
+		}
+	}
 }
 
 func labelsOf(question *api.UserQuestion) []string {
@@ -235,11 +286,9 @@ func answerOf(request *api.UserQuestionRequest, given *filledForm) (api.UserQues
 }
 
 func form(message string, schema any) *mcp.ElicitParams {
-	if len(message) > maxFormBytes {
+	text, err := json.Marshal(schema)
+	if err != nil || len(message)+len(text) > maxFormBytes {
 		return nil
-	}
-	if text, is := schema.(string); is {
-		schema = jsontext.Value(text)
 	}
 	return &mcp.ElicitParams{Mode: modeForm, Message: message, RequestedSchema: schema}
 }
