@@ -32,12 +32,13 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 	}
 	decides := showsForms(capabilities) && w.options.MayDecide != nil && w.options.MayDecide(ctx)
 	shown, agent := mcp.InputRequestMap{}, visible.Escape(run.AgentID)
-	add := func(id, handle, message string, form *mcp.ElicitParams) {
+	// The key is the handle: other ids recur, and an answer to an earlier form must not decide a later request.
+	add := func(handle, message string, form *mcp.ElicitParams) {
 		if form == nil && links {
 			form = w.link(handle, message)
 		}
 		if form != nil {
-			shown[id] = form
+			shown[handle] = form
 		}
 	}
 	for _, request := range run.PendingApprovals {
@@ -45,14 +46,14 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 		if decides {
 			form = approvalForm(agent, &request)
 		}
-		add(request.ID, request.Handle, fmt.Sprintf("The agent %s asks to run %s. See the request and decide in the browser.", agent, visible.Escape(request.ToolName)), form)
+		add(request.Handle, fmt.Sprintf("The agent %s asks to run %s. See the request and decide in the browser.", agent, visible.Escape(request.ToolName)), form)
 	}
 	for _, request := range run.PendingQuestions {
 		var form *mcp.ElicitParams
 		if decides {
 			form = questionForm(agent, &request)
 		}
-		add(request.ID, request.Handle, fmt.Sprintf("The agent %s has a question. Answer it in the browser.", agent), form)
+		add(request.Handle, fmt.Sprintf("The agent %s has a question. Answer it in the browser.", agent), form)
 	}
 	return shown
 }
@@ -133,7 +134,7 @@ func approvalOf(request *api.ApprovalRequest, given *filledForm) (api.ApprovalRe
 	reason, _ := content["reason"].(string)
 	behavior := api.Behavior(decision)
 	return api.ApprovalResolution{
-		RequestID: request.ID, Behavior: behavior, InputDigest: request.InputDigest, Reason: reason,
+		RequestID: request.ID, Behavior: behavior, InputDigest: request.InputDigest, Handle: request.Handle, Reason: reason,
 	}, behavior == api.BehaviorAllow || behavior == api.BehaviorDeny
 }
 

@@ -148,14 +148,14 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 	}
 	forms := t.waits.Forms(ctx, run, request.ClientCapabilities())
 	given := map[string]*filledForm{}
-	for id, response := range request.Params.InputResponses {
+	for handle, response := range request.Params.InputResponses {
 		answer, is := response.(*mcp.ElicitResult)
 		switch {
-		case !is || forms[id] == nil:
-		case !isForm(forms[id]):
+		case !is || forms[handle] == nil:
+		case !isForm(forms[handle]):
 			dismissed = true // the person was handed the link, and is not handed it again by this call
 		default:
-			if given[id], err = filled(answer); err != nil {
+			if given[handle], err = filled(answer); err != nil {
 				return "", false, &refusedError{carried.RunID, err}
 			}
 			dismissed = dismissed || answer.Action != "accept"
@@ -175,7 +175,7 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 	awaiting, refuse := context.WithCancelCause(ctx)
 	var dialogs sync.WaitGroup
 	var over atomic.Bool
-	for id, request := range forms {
+	for handle, request := range forms {
 		dialogs.Go(func() {
 			params, _ := request.(*mcp.ElicitParams)
 			answer, err := session.Elicit(asking, params)
@@ -195,7 +195,7 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 			}
 			form, err := filled(answer)
 			if err == nil {
-				err = t.waits.decide(asking, run, map[string]*filledForm{id: form})
+				err = t.waits.decide(asking, run, map[string]*filledForm{handle: form})
 			}
 			if err != nil && asking.Err() == nil {
 				refuse(&refusedError{run.RunID, err})

@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
 // A form of a question shows what is decided, or there is none.
@@ -61,5 +63,45 @@ func TestAFormOfAQuestionShowsWhatIsDecided(t *testing.T) {
 			continue
 		}
 		require.Equal(t, row.message, shown.InputRequests[shown.only(s)].Params.Message, name)
+	}
+}
+
+// A form decides about the request that it shows, and not about a later one with the same ids.
+func TestAFormDecidesNothingAboutALaterRequest(t *testing.T) {
+	s := newScene(t)
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	later := &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
+	made := map[string]string{"made_by": "holdpoint agent call", "digest": "d", "asker": "a"}
+	for name, row := range map[string]struct {
+		raises  func(text string) *api.Suspension
+		content map[string]any
+	}{
+		"approval": {func(text string) *api.Suspension {
+			return &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "r", ToolCallID: "c", ToolName: "deploy", Input: api.JSON(`{"to":"` + text + `"}`)}}}
+		}, map[string]any{"decision": "allow"}},
+		"question": {func(text string) *api.Suspension {
+			return &api.Suspension{Questions: []api.UserQuestionRequest{{ID: "r", Questions: []api.UserQuestion{{ID: "q", Question: text}}}}}
+		}, map[string]any{"text": "yes"}},
+	} {
+		for on, text := range map[*scene]string{s: "staging", later: "production"} {
+			_, err := on.person.CreateRun(t.Context(), client.CreateRunParams{
+				SessionID: name, RunID: name, Kind: api.KindCall, AgentID: "coder", Metadata: made, Suspend: row.raises(text),
+			})
+			require.NoError(t, err, name)
+		}
+		r, reads := s.replica(mcptools.Options{}), `{"run_id":"`+name+`"}`
+		task := r.ask(both, "check_decision", reads, nil)
+		call := r.ask(forms, "check_decision", reads, nil)
+		require.Contains(t, call.InputRequests[call.only(s)].Params.Message, "staging", name)
+		given := map[string]any{call.only(s): accept(row.content)}
+
+		r.options.Client = service.Connect(client.WithActor("ada"), client.WithVia("mcp"))
+		require.Nil(t, r.task(both, "tasks/update", task.TaskID, given).Error, name)
+		again := r.ask(forms, "check_decision", reads, map[string]any{"requestState": call.RequestState, "inputResponses": given})
+		require.Equal(t, "input_required", again.ResultType, name)
+		require.Contains(t, again.InputRequests[again.only(s)].Params.Message, "production", name)
+		run, err := later.person.GetRun(t.Context(), name)
+		require.NoError(t, err, name)
+		require.Len(t, append(run.PendingApprovalIDs, run.PendingQuestionIDs...), 1, name)
 	}
 }

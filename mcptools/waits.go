@@ -162,10 +162,10 @@ func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.Cli
 	}
 	asked := w.Forms(ctx, run, capabilities)
 	given := map[string]*filledForm{}
-	for id, text := range responses {
+	for handle, text := range responses {
 		var answer filledForm
-		if isForm(asked[id]) && json.Unmarshal(text, &answer) == nil {
-			given[id] = &answer
+		if isForm(asked[handle]) && json.Unmarshal(text, &answer) == nil {
+			given[handle] = &answer
 		}
 	}
 	if err := w.decide(ctx, run, given); err != nil {
@@ -187,12 +187,12 @@ func (w *Waits) Cancel(ctx context.Context, taskID string) error {
 	return unknown(err)
 }
 
-// decide records the client's decisions about a run's open requests. A request that was decided
+// decide records the client's decisions about a run's open requests, by their handles. A request that was decided
 // meanwhile keeps its decision. Errors: errors of the client.
 func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*filledForm) error {
 	var approved []api.ApprovalResolution
 	for _, request := range run.PendingApprovals {
-		if resolution, said := approvalOf(&request, given[request.ID]); said {
+		if resolution, said := approvalOf(&request, given[request.Handle]); said {
 			approved = append(approved, resolution)
 		}
 	}
@@ -202,7 +202,7 @@ func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*
 		failed = append(failed, err)
 	}
 	for _, request := range run.PendingQuestions {
-		if resolution, said := answerOf(&request, given[request.ID]); said {
+		if resolution, said := answerOf(&request, given[request.Handle]); said {
 			_, err := w.options.Client.AnswerRunQuestion(ctx, run.RunID, client.AnswerQuestionParams{Resolution: resolution})
 			failed = append(failed, err)
 		}

@@ -265,8 +265,8 @@ func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	require.Empty(t, task.InputRequests) // they are for tasks/get
 	open := s.pending()
 	shown := r.task(both, "tasks/get", task.TaskID)
-	require.Equal(t, open.Request.ID, shown.only(s))
-	form := shown.InputRequests[open.Request.ID]
+	require.Equal(t, open.Request.Handle, shown.only(s))
+	form := shown.InputRequests[open.Request.Handle]
 	require.Equal(t, "elicitation/create", form.Method)
 	require.Equal(t, "The agent coder asks to run deploy with:\n{\n  \"to\": \"production\"\n}\nThe agent says: done", form.Params.Message)
 	require.Contains(t, string(form.Params.Schema), `"allow"`)
@@ -276,25 +276,25 @@ func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	for _, responses := range []map[string]any{
 		{},
 		{"other": accept(map[string]any{"decision": "allow"})},
-		{open.Request.ID: map[string]any{"action": "decline"}},
-		{open.Request.ID: map[string]any{"action": "cancel", "content": map[string]any{"decision": "allow"}}},
-		{open.Request.ID: accept(nil)},
-		{open.Request.ID: accept(map[string]any{"decision": "yes"})},
-		{open.Request.ID: accept(map[string]any{"decision": 1})},
-		{open.Request.ID: 12345},
-		{open.Request.ID: nil},
+		{open.Request.Handle: map[string]any{"action": "decline"}},
+		{open.Request.Handle: map[string]any{"action": "cancel", "content": map[string]any{"decision": "allow"}}},
+		{open.Request.Handle: accept(nil)},
+		{open.Request.Handle: accept(map[string]any{"decision": "yes"})},
+		{open.Request.Handle: accept(map[string]any{"decision": 1})},
+		{open.Request.Handle: 12345},
+		{open.Request.Handle: nil},
 	} {
 		ack := r.task(both, "tasks/update", task.TaskID, responses)
 		require.Nil(t, ack.Error, responses)
 		require.Equal(t, "complete", ack.ResultType)
 		require.Equal(t, "input_required", r.task(both, "tasks/get", task.TaskID).Status)
 	}
-	require.Nil(t, r.task(takesTask, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": "allow"})}).Error)
+	require.Nil(t, r.task(takesTask, "tasks/update", task.TaskID, map[string]any{open.Request.Handle: accept(map[string]any{"decision": "allow"})}).Error)
 	require.Equal(t, "input_required", r.task(both, "tasks/get", task.TaskID).Status)
 	require.NotNil(t, r.call(both, "tasks/update", map[string]any{"taskId": task.TaskID}).Error)
 
 	for _, decision := range []string{"allow", "deny"} { // the second is too late
-		ack := r.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": decision, "reason": "go on"}), "more": 1})
+		ack := r.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.Handle: accept(map[string]any{"decision": decision, "reason": "go on"}), "more": 1})
 		require.Nil(t, ack.Error)
 		done := r.task(both, "tasks/get", task.TaskID)
 		require.Equal(t, "completed", done.Status)
@@ -312,7 +312,7 @@ func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	task = agent.ask(both, "request_approval", deploy, nil)
 	require.Equal(t, "working", task.Status)
 	open = s.pending()
-	require.Nil(t, agent.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": "allow"})}).Error)
+	require.Nil(t, agent.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.Handle: accept(map[string]any{"decision": "allow"})}).Error)
 	require.Equal(t, "working", agent.task(both, "tasks/get", task.TaskID).Status)
 }
 
@@ -378,7 +378,7 @@ func TestThePersonAtAClientWithFormsDecides(t *testing.T) {
 	first := r.ask(forms, "request_approval", deploy, nil)
 	require.Equal(t, "input_required", first.ResultType)
 	id := first.only(s)
-	require.Equal(t, id, s.pending().Request.ID)
+	require.Equal(t, id, s.pending().Request.Handle)
 	again := func(response any, arguments string) map[string]any {
 		return map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{id: response}}
 	}
@@ -432,7 +432,7 @@ func TestAFormThatIsDismissedLeavesTheRequestToOthers(t *testing.T) {
 		done := r.ask(forms, "request_approval", brief, map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{id: map[string]any{"action": action}}})
 		require.Equal(t, "pending", done.told(s).Status)
 		open := s.pending()
-		require.Equal(t, id, open.Request.ID)
+		require.Equal(t, id, open.Request.Handle)
 		// check_decision asks again.
 		check := `{"run_id":"` + open.RunID + `"}`
 		shown := r.ask(forms, "check_decision", check, nil)
@@ -518,13 +518,13 @@ func TestNumbersOfFormsAreRecordedAsTyped(t *testing.T) {
 	first := r.ask(forms, "check_decision", arguments, nil)
 	say := func(content string) *reply {
 		return r.ask(forms, "check_decision", arguments, map[string]any{
-			"requestState": first.RequestState, "inputResponses": map[string]any{asked.ID: map[string]any{"action": "accept", "content": json.RawMessage(content)}},
+			"requestState": first.RequestState, "inputResponses": map[string]any{asked.Handle: map[string]any{"action": "accept", "content": json.RawMessage(content)}},
 		})
 	}
 	// A transport that keeps no text.
 	r.transport = func(plain mcp.Transport) mcp.Transport { return plain }
 	for _, rounded := range []string{exact, `{"n":-9007199254740993}`, `{"x":1e300}`} {
-		require.Equal(t, asked.ID, first.only(s))
+		require.Equal(t, asked.Handle, first.only(s))
 		refused := say(rounded)
 		require.Contains(t, refused.Content[0].Text, "more digits", rounded)
 		require.Empty(t, recorded(asked), rounded)
@@ -543,7 +543,7 @@ func TestNumbersOfFormsAreRecordedAsTyped(t *testing.T) {
 	asked, arguments = question()
 	first, r.transport = r.ask(forms, "check_decision", arguments, nil), func(plain mcp.Transport) mcp.Transport { return plain }
 	r.ask(forms, "check_decision", arguments, map[string]any{
-		"requestState": first.RequestState, "inputResponses": map[string]any{asked.ID: map[string]any{
+		"requestState": first.RequestState, "inputResponses": map[string]any{asked.Handle: map[string]any{
 			"action": "accept", "content": map[string]any{"n": 7}, "_meta": map[string]any{"holdpoint.dev/content-text": `{"n":8}`},
 		}},
 	})
@@ -553,7 +553,7 @@ func TestNumbersOfFormsAreRecordedAsTyped(t *testing.T) {
 	asked, arguments = question()
 	task := r.ask(both, "check_decision", arguments, nil)
 	require.NotEmpty(t, task.TaskID)
-	require.Nil(t, r.task(both, "tasks/update", task.TaskID, map[string]any{asked.ID: map[string]any{"action": "accept", "content": json.RawMessage(exact)}}).Error)
+	require.Nil(t, r.task(both, "tasks/update", task.TaskID, map[string]any{asked.Handle: map[string]any{"action": "accept", "content": json.RawMessage(exact)}}).Error)
 	require.Equal(t, exact, recorded(asked))
 }
 
@@ -613,7 +613,7 @@ func TestAPersonAtTheClientIsHandedALink(t *testing.T) {
 		require.Equal(t, "https://holdpoint.example/?prompt="+open.Request.Handle, shown.Params.URL, name)
 		require.Equal(t, "The agent coder asks to run deploy. See the request and decide in the browser.", shown.Params.Message, name)
 
-		opened := map[string]any{open.Request.ID: accept(map[string]any{"decision": "allow"})}
+		opened := map[string]any{open.Request.Handle: accept(map[string]any{"decision": "allow"})}
 		if first.TaskID != "" {
 			require.Nil(t, one.replica.task(one.capabilities, "tasks/update", first.TaskID, opened).Error, name)
 		} else {

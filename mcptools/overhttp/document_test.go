@@ -56,7 +56,7 @@ func TestTheDocument(t *testing.T) {
 			require.True(t, is)
 			require.Len(t, said, len(shown), "%v\n%v", shown, said)
 			for name, value := range shown {
-				if name == "REQUEST" {
+				if name == "HANDLE" {
 					for id := range said {
 						known[name], name = id, id
 					}
@@ -102,10 +102,9 @@ func TestTheDocument(t *testing.T) {
 	require.NoError(t, err)
 	compare("get-reply", do("", block("get")))
 
-	delete(known, "REQUEST")
 	first := strings.Replace(block("call"), `"extensions": {"io.modelcontextprotocol/tasks": {}}`, `"elicitation": {}`, 1)
 	compare("form-reply", do("", strings.Replace(first, `"id": 1`, `"id": 3`, 1)))
-	require.Equal(t, known["REQUEST"], pending().Request.ID)
+	require.Equal(t, known["HANDLE"], pending().Request.Handle)
 	done := do("", block("again")).(map[string]any)["result"].(map[string]any)
 	require.Equal(t, "allowed", done["structuredContent"].(map[string]any)["status"])
 

@@ -402,7 +402,7 @@ func TestNumbersOfFormsKeepTheirDigitsOverHTTP(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(call("")), &asked))
 	const exact = `{"n":9007199254740993,"x":0.1234567890123456789}`
-	told := call(`"requestState":"` + asked.Result.RequestState + `","inputResponses":{"` + question.ID + `":{"action":"accept","content":` + exact + `}},`)
+	told := call(`"requestState":"` + asked.Result.RequestState + `","inputResponses":{"` + question.Handle + `":{"action":"accept","content":` + exact + `}},`)
 	view, err := admin.GetRequest(t.Context(), question.Handle)
 	require.NoError(t, err)
 	require.NotNil(t, view.Resolution, "%s %s", asked, told)
