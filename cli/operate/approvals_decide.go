@@ -123,25 +123,29 @@ func (c *decision) seen(ctx context.Context, terminal *console.Console, opened *
 }
 
 // splitIDs moves a session's id that precedes the request's to its flag. The first of two
-// words is a session unless a request has that id or handle.
+// words is a session unless a request has that id or handle. A word that is both is refused, in either
+// place: a denial is not confirmed, and would reach a request that nobody meant.
 func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 	if len(c.IDs) != 2 {
 		return nil
 	}
 	first := c.IDs[0]
-	open := 0
+	var request, session [2]bool // what each of the words names
 	for item, err := range opened.AllApprovals(ctx, client.PendingListParams{}) {
 		if err != nil {
 			return err
 		}
-		if item.Request.ID == first || console.NamesHandle(first, item.Request.Handle) {
-			open++
-		}
-		if item.SessionID == first && (item.Request.ID == c.IDs[1] || console.NamesHandle(c.IDs[1], item.Request.Handle)) && open > 0 {
-			return console.Usage("%s is a session and a request; say which with --session-id", first)
+		for i, word := range c.IDs {
+			request[i] = request[i] || item.Request.ID == word || console.NamesHandle(word, item.Request.Handle)
+			session[i] = session[i] || item.SessionID == word
 		}
 	}
-	if open > 0 {
+	for i, word := range c.IDs {
+		if request[i] && session[i] {
+			return console.Usage("%s is a session and a request; decide one request at a time, with --session-id", word)
+		}
+	}
+	if request[0] {
 		return nil
 	}
 	if c.SessionID != "" && c.SessionID != first {
