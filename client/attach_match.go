@@ -72,7 +72,7 @@ func sameQuestion(a, b *api.UserQuestionRequest) bool {
 		slices.EqualFunc(a.Questions, b.Questions, func(a, b api.UserQuestion) bool {
 			return a.Question == b.Question && a.MultiSelect == b.MultiSelect && a.TakesFreeform() == b.TakesFreeform() &&
 				slices.EqualFunc(a.Options, b.Options, func(a, b api.QuestionOption) bool {
-					return sameIfGiven(a.ID, b.ID) && sameIfGiven(a.Label, b.Label)
+					return sameIfGiven(a.ID, b.ID) && sameIfGiven(a.Label, b.Label) && a.Description == b.Description && a.Preview == b.Preview
 				})
 		})
 }

@@ -18,12 +18,17 @@ import (
 
 func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 	inBubble(t, func(b *rig) {
+		which := func(description, preview string) api.UserQuestionRequest {
+			asked := question("q", "Which?")
+			asked.Questions[0].Options = []api.QuestionOption{{ID: "o", Label: "A", Description: description, Preview: preview}}
+			return asked
+		}
 		b.handle("run", func(ctx context.Context, task *client.Task) error {
 			// Raised in another way under the same lease.
 			must(b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
 				Hold:      true,
 				Approvals: []api.ApprovalRequest{approval("a", "ls")},
-				Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: question("q", "Which?").Questions}},
+				Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: which("staging", "").Questions}},
 			}))(b)
 			_, err := task.Approve(ctx, approval("a", "rm -rf /"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "other arguments")
@@ -31,8 +36,12 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 			require.ErrorIs(b, err, client.ErrIDConflict, "a question is not an approval")
 			_, err = task.Ask(ctx, question("q", "Which other?"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "another question")
+			for _, other := range []api.UserQuestionRequest{which("production", ""), which("", ""), which("staging", "rm -rf /")} {
+				_, err = task.Ask(ctx, other)
+				require.ErrorIs(b, err, client.ErrIDConflict, "the option stands for something else")
+			}
 			must(task.Approve(ctx, approval("a", "ls")))(b)
-			answer := must(task.Ask(ctx, question("q", "Which?")))(b)
+			answer := must(task.Ask(ctx, which("staging", "")))(b)
 			return task.Complete(ctx, answer.Outcome)
 		})
 		synctest.Wait()

@@ -300,6 +300,21 @@ const cases = {
     same(outcomes, [[false, 1], [true, 1], [true, 0]]);
   },
 
+  async "an answer is for the options that were shown"() {
+    const question = (option) => ({ id: "go", questions: [{ id: "q", question: "Where to?", options: [{ id: "o", label: "A", ...option }] }] });
+    const request = question({ description: "staging" });
+    const settled = { request, resolution: { outcome: "answered", answers: [{ question_id: "q", selected_option_ids: ["o"] }] } };
+    const outcomes = [];
+    const service = new Service({ claim: [{ claims: [{ ...claim, resume: { suspension_id: "s", approvals: [], questions: [settled] } }] }, hold] });
+    await service.work(async (task) => {
+      for (const option of [{ description: "production" }, {}, { description: "staging", preview: "x" }, { description: "staging", preview: "" }]) {
+        const error = await task.ask(question(option)).then(() => undefined, (error) => error);
+        outcomes.push(error !== undefined && isKind(error, "id_conflict"));
+      }
+    }, service.called("complete"));
+    same(outcomes, [true, true, true, false]);
+  },
+
   async "a decision on a later page is found"() {
     const settled = (id, number) => ({ request: { id, tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: number });
     const calls = { approve: (task) => task.approve({ id: "go", tool_name: "rm", input: 1 }), suspend: (task) => task.suspend({ approvals: [{ id: "go", tool_name: "rm", input: 1 }] }) };

@@ -364,6 +364,31 @@ async def a_sensitive_request_that_is_open_is_adopted():
 
 
 @case
+async def an_answer_is_for_the_options_that_were_shown():
+    def question(**option):
+        return {"id": "go", "questions": [{"id": "q", "question": "Where to?", "options": [{"id": "o", "label": "A", **option}]}]}
+
+    answered = {"outcome": "answered", "answers": [{"question_id": "q", "selected_option_ids": ["o"]}]}
+    resume = {"suspension_id": "s", "approvals": [], "questions": [{"request": question(description="staging"), "resolution": answered}]}
+    outcomes = []
+
+    async def handler(task):
+        for option in ({"description": "production"}, {}, {"description": "staging", "preview": "x"}, {"description": "staging", "preview": ""}):
+            refused = False
+            try:
+                await task.ask(question(**option))
+            except HoldpointError as error:
+                refused = error.is_kind("id_conflict")
+            outcomes.append(refused)
+
+    async with Service(claim=[{"claims": [{**CLAIM, "resume": resume}]}, None]) as service:
+        service.routes["claim"][-1] = service.hold
+        async with Work(service, handler):
+            await service.event("complete").wait()
+    assert outcomes == [True, True, True, False], outcomes
+
+
+@case
 async def a_decision_on_a_later_page_is_found():
     def page(after, *ids):
         allowed = {"outcome": "allowed", "behavior": "allow"}

@@ -42,7 +42,8 @@ function sameQuestion(a: UserQuestionRequest, b: UserQuestionRequest): boolean {
     canonical(a.response_schema) === canonical(b.response_schema) &&
     sameList(a.questions, b.questions, (x: UserQuestion, y: UserQuestion) =>
       x.question === y.question && (x.multi_select ?? false) === (y.multi_select ?? false) && takesFreeform(x) === takesFreeform(y) &&
-      sameList(x.options, y.options, (p, q) => sameIfGiven(p.id, q.id) && sameIfGiven(p.label, q.label)));
+      sameList(x.options, y.options, (p, q) => sameIfGiven(p.id, q.id) && sameIfGiven(p.label, q.label) &&
+        (p.description ?? "") === (q.description ?? "") && (p.preview ?? "") === (q.preview ?? "")));
 }
 
 function takesFreeform(question: UserQuestion): boolean {

@@ -61,7 +61,8 @@ def _takes_freeform(question: Mapping[str, Any]) -> bool:
 
 
 def _same_option(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    return all(not a.get(name) or not b.get(name) or a[name] == b[name] for name in ("id", "label"))
+    named = all(not a.get(name) or not b.get(name) or a[name] == b[name] for name in ("id", "label"))
+    return named and all((a.get(name) or "") == (b.get(name) or "") for name in ("description", "preview"))
 
 
 def _same_list(a: list[Any] | None, b: list[Any] | None, same: Callable[[Any, Any], bool]) -> bool:
