@@ -67,7 +67,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: c.Timeout, input: input,
 		})}
 		a.named = func(suffix string) { a.requestID = "question-" + suffix }
-		a.spent = over
+		a.spent = func(view *api.RunView) bool { return view.Status.Terminal() }
 		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(afterMs) }
 		return a.run(ctx)
 	})

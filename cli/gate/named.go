@@ -16,7 +16,6 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
-	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // identity tells whether a later call with the same key is the same call.
@@ -116,6 +115,3 @@ func (g *gate) unspent(ctx context.Context, of call, spent int) (int, error) {
 		}
 	}
 }
-
-// over reports whether a run has ended.
-func over(view *api.RunView) bool { return model.Terminal(view.Status) }

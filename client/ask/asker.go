@@ -144,10 +144,7 @@ func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Rai
 	}
 	mine := identity{MadeBy: madeBy, Digest: digest, Asker: rand.Text()}
 	for generation := 0; ; {
-		params, err := a.paramsOf(call, mine, generation, lease)
-		if err != nil {
-			return nil, err
-		}
+		params := a.paramsOf(call, mine, generation, lease)
 		created, err := a.Client.CreateRun(ctx, params)
 		switch {
 		case err == nil:
@@ -240,13 +237,23 @@ func (a *Asker) generation(ctx context.Context, call Call, runID string, mine id
 	return generationOpen, nil
 }
 
-// paramsOf returns the run of a call, which waits from the start.
-func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Duration) (client.CreateRunParams, error) {
-	runID := runIDOf(call, mine, generation)
-	suspension, err := a.suspensionOf(call, strings.TrimPrefix(runID, runPrefix))
-	if err != nil {
-		return client.CreateRunParams{}, err
+// directoryOf returns the directory of a run's approval.
+func (a *Asker) directoryOf(ctx context.Context, run *api.RunView) (string, error) {
+	for _, request := range run.PendingApprovals {
+		return request.Directory, nil
 	}
+	answer := &Answer{}
+	err := (&reading{Asker: a}).recorded(ctx, run, answer)
+	if err != nil || answer.Approval == nil {
+		return "", err
+	}
+	return answer.Approval.Directory, nil
+}
+
+// paramsOf returns the run of a call, which waits from the start.
+func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Duration) client.CreateRunParams {
+	runID := runIDOf(call, mine, generation)
+	suspension := a.suspensionOf(call, strings.TrimPrefix(runID, runPrefix))
 	params := client.CreateRunParams{
 		SessionID: call.SessionID, RunID: runID, Kind: api.KindCall, AgentID: a.AgentID, Metadata: mine,
 		Input: summaryOf(call), SourcePlugin: "holdpoint", SourceKind: "agent_call", Session: a.Session, Suspend: &suspension,
@@ -266,7 +273,7 @@ func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Du
 			suspension.CancelWhenAbandoned = true
 		}
 	}
-	return params, nil
+	return params
 }
 
 // summaryOf returns the input of a run, for lists of runs.
@@ -302,27 +309,24 @@ func hexOf(text []byte) string {
 }
 
 // suspensionOf returns the call as a suspension.
-func (a *Asker) suspensionOf(call Call, suffix string) (api.Suspension, error) {
+func (a *Asker) suspensionOf(call Call, suffix string) api.Suspension {
 	raised := api.Suspension{SuspensionID: "call-" + suffix, Checkpoint: call.checkpoint}
-	switch {
-	case call.Approval != nil && call.Question == nil:
+	if call.Approval != nil {
 		request := *call.Approval
 		request.ID, request.Escalation = "approval-"+suffix[:10], cmp.Or(request.Escalation, a.Escalation)
 		if request.ToolCallID == "" {
 			request.ToolCallID = request.ID
 		}
 		raised.Approvals = []api.ApprovalRequest{request}
-	case call.Question != nil && call.Approval == nil:
+	} else {
 		request := *call.Question
 		request.ID, request.Escalation = "question-"+suffix[:10], cmp.Or(request.Escalation, a.Escalation)
 		if request.ToolCallID == "" {
 			request.ToolCallID = request.ID
 		}
 		raised.Questions = []api.UserQuestionRequest{request}
-	default:
-		return raised, fmt.Errorf("%w: a call is an approval or a question", client.ErrInvalid)
 	}
-	return raised, nil
+	return raised
 }
 
 // digestOfCall returns the digest of a call to raise.

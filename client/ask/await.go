@@ -310,19 +310,6 @@ func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer
 	return nil
 }
 
-// directoryOf returns the directory of a run's approval.
-func (a *Asker) directoryOf(ctx context.Context, run *api.RunView) (string, error) {
-	for _, request := range run.PendingApprovals {
-		return request.Directory, nil
-	}
-	answer := &Answer{}
-	err := (&reading{Asker: a}).recorded(ctx, run, answer)
-	if err != nil || answer.Approval == nil {
-		return "", err
-	}
-	return answer.Approval.Directory, nil
-}
-
 // take reads one event of the service.
 func (a *Answer) take(kind api.EventType, text api.JSON) error {
 	var err error
