@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -169,11 +170,28 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 		return false, client.ErrWorkerStopped
 	case err != nil:
 		return false, fmt.Errorf("session %s: the agent has ended, and it is not known whether it asked for its decision: %w", parked.SessionID, err)
+	case r.asksAgain(ctx, task):
+		// Another attempt would start a second agent in the session once somebody has decided about the new request.
+		r.said.Say("session %s asks again: its call is not the one that was decided, for example because it has another directory", parked.SessionID)
+		return false, task.Fail(ctx, "the agent asked again, from another directory or with another input")
 	case ended != nil:
 		return false, fmt.Errorf("session %s: the agent did not ask for its decision: %w: %s", parked.SessionID, ended, last)
 	default:
 		return false, fmt.Errorf("session %s: the agent did not ask for its decision", parked.SessionID)
 	}
+}
+
+// asksAgain reports whether the resumed agent has made its call in a way that waits for a decision of its own.
+func (r *resumer) asksAgain(ctx context.Context, task *client.Task) bool {
+	session, err := r.service.GetSession(ctx, task.SessionID())
+	if err != nil || task.Resume() == nil {
+		return false
+	}
+	return slices.ContainsFunc(task.Resume().Approvals, func(settled api.SettledApproval) bool {
+		return slices.ContainsFunc(session.PendingApprovals, func(open api.ApprovalRequest) bool {
+			return open.ToolCallID == settled.Request.ToolCallID
+		})
+	})
 }
 
 // leave releases a run for another worker, and does not count as an attempt to resume it.
