@@ -47,7 +47,7 @@ func (p pendingRequest) same(other pendingRequest) error {
 	switch {
 	case (p.approval != nil) != (other.approval != nil):
 	case p.approval != nil:
-		if p.approval.ToolName == other.approval.ToolName && sameJSON(p.approval.Input, other.approval.Input) {
+		if sameTool(p.approval, other.approval) && sameJSON(p.approval.Input, other.approval.Input) {
 			return nil
 		}
 	case sameQuestion(p.question, other.question):
@@ -59,10 +59,15 @@ func (p pendingRequest) same(other pendingRequest) error {
 // shows is same for an open request as a run's view shows it. The view masks the values at
 // sensitive paths, so that only the decision, which has them, can be compared with the input.
 func (p pendingRequest) shows(asked pendingRequest) error {
-	if p.approval != nil && asked.approval != nil && len(p.approval.SensitivePaths) > 0 && p.approval.ToolName == asked.approval.ToolName {
+	if p.approval != nil && asked.approval != nil && len(p.approval.SensitivePaths) > 0 && sameTool(p.approval, asked.approval) {
 		return nil
 	}
 	return p.same(asked)
+}
+
+// sameTool compares the tool and the directory in which it would run.
+func sameTool(a, b *api.ApprovalRequest) bool {
+	return a.ToolName == b.ToolName && a.Directory == b.Directory
 }
 
 // sameQuestion ignores members that the service fills in by default: ids, headers, and

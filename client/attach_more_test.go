@@ -32,6 +32,10 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 			}))(b)
 			_, err := task.Approve(ctx, approval("a", "rm -rf /"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "other arguments")
+			elsewhere := approval("a", "ls")
+			elsewhere.Directory = "/elsewhere"
+			_, err = task.Approve(ctx, elsewhere)
+			require.ErrorIs(b, err, client.ErrIDConflict, "another directory")
 			_, err = task.Approve(ctx, approval("q", "ls"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "a question is not an approval")
 			_, err = task.Ask(ctx, question("q", "Which other?"))

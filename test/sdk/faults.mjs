@@ -287,17 +287,17 @@ const cases = {
     const request = { id: "go", tool_name: "psql", tool_call_id: "go", input: { password: "secret" }, sensitive_paths: ["/password"] };
     const settled = { request, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
     const outcomes = [];
-    for (const [tool_name, password] of [["psql", "secret"], ["psql", "other"], ["rm", "secret"]]) {
+    for (const [tool_name, password, directory] of [["psql", "secret"], ["psql", "other"], ["rm", "secret"], ["psql", "secret", "/elsewhere"]]) {
       const service = new Service({
         suspend: [[409, { code: "id_conflict" }]], "run-1": [{ ...run, pending_approvals: [{ ...request, input: { password: { sensitive: true } } }] }],
         resume: [{ settled: [settled], after: "1", open: 0, cancel_requested: false }],
       });
       await service.work(async (task) => {
-        const error = await task.approve({ id: "go", tool_name, input: { password } }).then(() => undefined, (error) => error);
+        const error = await task.approve({ id: "go", tool_name, input: { password }, directory }).then(() => undefined, (error) => error);
         outcomes.push([error !== undefined && isKind(error, "id_conflict"), service.bodies.resume?.length ?? 0]);
       }, service.called("complete"));
     }
-    same(outcomes, [[false, 1], [true, 1], [true, 0]]);
+    same(outcomes, [[false, 1], [true, 1], [true, 0], [true, 0]]);
   },
 
   async "an answer is for the options that were shown"() {

@@ -346,21 +346,21 @@ async def a_sensitive_request_that_is_open_is_adopted():
     settled = {"request": request, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
     shown = {**RUN, "pending_approvals": [{**request, "input": {"password": {"sensitive": True}}}]}
     outcomes = []
-    for tool, password in (("psql", "secret"), ("psql", "other"), ("rm", "secret")):
+    for tool, password, directory in (("psql", "secret", ""), ("psql", "other", ""), ("rm", "secret", ""), ("psql", "secret", "/elsewhere")):
         routes = {"suspend": [(409, {"code": "id_conflict"})], "run-1": [shown], "resume": [{"settled": [settled], "after": "1", "open": 0, "cancel_requested": False}]}
         async with Service(**routes) as service:
 
-            async def handler(task, tool=tool, password=password, service=service):
+            async def handler(task, tool=tool, password=password, directory=directory, service=service):
                 refused = False
                 try:
-                    await task.approve({"id": "go", "tool_name": tool, "input": {"password": password}})
+                    await task.approve({"id": "go", "tool_name": tool, "input": {"password": password}, "directory": directory})
                 except HoldpointError as error:
                     refused = error.is_kind("id_conflict")
                 outcomes.append((refused, len(service.bodies.get("resume", []))))
 
             async with Work(service, handler):
                 await service.event("complete").wait()
-    assert outcomes == [(False, 1), (True, 1), (True, 0)], outcomes
+    assert outcomes == [(False, 1), (True, 1), (True, 0), (True, 0)], outcomes
 
 
 @case

@@ -20,7 +20,7 @@ export function answers(settled: SettledRequest, asked: Asked): SettledRequest {
 /** Throws `id_conflict` unless both ask the same thing: a decision counts only for what it was made about. */
 export function asksTheSame(one: Asked, other: Asked): void {
   if (one.approval && other.approval) {
-    if (one.approval.tool_name === other.approval.tool_name && canonical(one.approval.input) === canonical(other.approval.input)) return;
+    if (sameTool(one.approval, other.approval) && canonical(one.approval.input) === canonical(other.approval.input)) return;
   } else if (one.question && other.question && sameQuestion(one.question, other.question)) {
     return;
   }
@@ -32,8 +32,13 @@ export function asksTheSame(one: Asked, other: Asked): void {
  * decision, which has them, can be compared with the input.
  */
 export function showsTheSame(shown: Asked, asked: Asked): void {
-  if (shown.approval?.sensitive_paths?.length && shown.approval.tool_name === asked.approval?.tool_name) return;
+  if (shown.approval?.sensitive_paths?.length && asked.approval && sameTool(shown.approval, asked.approval)) return;
   asksTheSame(shown, asked);
+}
+
+/** Compares the tool and the directory in which it would run. */
+function sameTool(a: ApprovalRequest, b: ApprovalRequest): boolean {
+  return a.tool_name === b.tool_name && (a.directory ?? "") === (b.directory ?? "");
 }
 
 /** Ignores what the service fills in by default: ids, headers, and labels that were not given. */

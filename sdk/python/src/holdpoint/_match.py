@@ -13,7 +13,7 @@ from .grants import canonical_json
 def require_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Raises id_conflict unless both ask the same thing: a decision counts only for what it was made about."""
     if "tool_name" in one and "tool_name" in other:
-        same = one["tool_name"] == other["tool_name"] and _same(one.get("input"), other.get("input"))
+        same = _same_tool(one, other) and _same(one.get("input"), other.get("input"))
     else:
         same = "tool_name" not in one and "tool_name" not in other and _same_question(one, other)
     if not same:
@@ -23,8 +23,13 @@ def require_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
 def require_shown(shown: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
     """require_same for an open request as a run's view shows it. The view masks the values at sensitive paths, so that only the
     decision, which has them, can be compared with the input."""
-    if not (shown.get("sensitive_paths") and "tool_name" in asked and shown.get("tool_name") == asked["tool_name"]):
+    if not (shown.get("sensitive_paths") and "tool_name" in asked and _same_tool(shown, asked)):
         require_same(shown, asked)
+
+
+def _same_tool(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Compares the tool and the directory in which it would run."""
+    return a.get("tool_name") == b.get("tool_name") and (a.get("directory") or "") == (b.get("directory") or "")
 
 
 def _same(a: Any, b: Any) -> bool:
