@@ -431,7 +431,7 @@ func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {
 func (s *scene) calling(c *client.Client, tool, arguments string) (leave func()) {
 	s.Helper()
 	var leaving atomic.Bool
-	server := mcptools.NewServer(mcptools.Options{Client: c, For: mcptools.ForAgents, SessionID: "work", AgentID: "coder", Leaving: leaving.Load})
+	server := mcptools.NewServer(mcptools.Options{Client: c, For: mcptools.ForAgents, SessionID: "work", AgentID: "coder", Directory: "/srv/app", Leaving: leaving.Load})
 	stdin, theirs := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- server.Run(s.Context(), &mcp.IOTransport{Reader: stdin, Writer: discard{}}) }()

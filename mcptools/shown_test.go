@@ -44,7 +44,7 @@ func TestAFormOfAQuestionShowsWhatIsDecided(t *testing.T) {
 			typed(`{"message":"Pay?","to":"m\u0430ra"}`, pays),
 			"The agent coder asks: Pay?\n{\n  \"message\": \"Pay?\",\n  \"to\": \"m\\u0430ra\"\n}",
 		},
-		"a question and more": {typed(`{"question":"Pay?","amount":5000}`, pays), "The agent coder asks: Pay?\n{\n  \"amount\": 5000,\n  \"question\": \"Pay?\"\n}"},
+		"a question and more": {typed(`{"question":"Pay?","amount":5000}`, pays), "The agent coder asks: Pay?\n{\n  \"question\": \"Pay?\",\n  \"amount\": 5000\n}"},
 		"a large payload":     {typed(`{"message":"Pay?","text":"`+strings.Repeat("long ", 4000)+`"}`, pays), ""},
 		"no members":          {typed(`{"message":"Pay?"}`, `{"type":"object"}`), ""},
 		"a large schema":      {typed(`{"message":"Pay?"}`, object(`"pay":{"type":"boolean","description":"`+strings.Repeat("long ", 4000)+`"}`)), ""},
