@@ -72,7 +72,8 @@ func (c *Client) StreamSession(ctx context.Context, sessionID, after string) ite
 }
 
 // StreamRun follows a run like [Client.StreamSession]. The ids are event ids of the
-// session's log. It ends after the event that ends the run.
+// session's log. It ends after the event that ends the run; a failure that was retried does not
+// end it.
 func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[StreamEvent, error] {
 	return c.stream(ctx, after, streamKind{
 		path: at("/v1/runs", runID, "stream"), numbered: true,
@@ -81,8 +82,9 @@ func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[S
 			err = json.Unmarshal(data, event.Run)
 			return event.Run.Status.Terminal(), err
 		},
+		// A run that failed may have been retried.
 		isFinal: func(entry *api.RunEventEntry, name string) bool {
-			return entry.RunID == runID && api.Status(name).Terminal()
+			return entry.RunID == runID && name != string(api.StatusFailed) && api.Status(name).Terminal()
 		},
 		isComplete: func(ctx context.Context, after string) (bool, error) {
 			run, err := c.GetRun(ctx, runID)

@@ -152,6 +152,23 @@ func TestStreamEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"run 2", "3", "4"}, list)
 	})
+	t.Run("not with a failure that was retried", func(t *testing.T) {
+		t.Parallel()
+		service := &scripted{view: `{"run_id":"r","status":"completed"}`, events: `[{"id":"4","event":{"type":"run_retried"}}]`, replies: []string{
+			event(3, "failed"), event(4, "run_retried") + event(5, "completed"),
+		}}
+		list, err := readItems(service.connect(t).StreamRun(t.Context(), "r", "2"), 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"3", "4", "5"}, list)
+		require.Equal(t, []string{"2", "3"}, service.asked)
+	})
+	t.Run("with a failure", func(t *testing.T) {
+		t.Parallel()
+		service := &scripted{view: `{"run_id":"r","status":"failed"}`, events: `[]`, replies: []string{event(3, "failed")}}
+		list, err := readItems(service.connect(t).StreamRun(t.Context(), "r", "2"), 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"3"}, list)
+	})
 	t.Run("with the snapshot of what is over", func(t *testing.T) {
 		t.Parallel()
 		over := strings.Replace(runAt2, "running", "failed", 1)

@@ -85,6 +85,7 @@ const steps = {
   claim: (s) => service.claimRun(s.run, { worker_id: s.worker }),
   release: (s) => service.releaseRun(s.run, s.fence),
   complete: (s) => service.completeRun(s.run, s.fence, s.output),
+  fail: (s) => service.failRun(s.run, s.fence, s.reason),
   emit: (s) => service.appendEvents(s.run, s.fence, s.events),
   approve: async (s) => decided(await client(s.as).approve(s.shown, "updated_input" in s ? { updated_input: s.updated_input } : {}, { idempotencyKey: s.key })),
   deny: async (s) => decided(await client(s.as).deny(s.shown, s.reason ? { reason: s.reason } : {})),

@@ -174,6 +174,9 @@ class Sync:
     def complete(self, s):
         return self.service.complete_run(s["run"], s["fence"], s.get("output"))
 
+    def fail(self, s):
+        return self.service.fail_run(s["run"], s["fence"], s["reason"])
+
     def emit(self, s):
         return self.service.append_events(s["run"], s["fence"], s["events"])
 

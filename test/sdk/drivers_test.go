@@ -227,6 +227,8 @@ func (d *goDriver) do(s step) outcome {
 		return of(d.service.ReleaseRun(ctx, given.Run, given.Fence, nil))
 	case "complete":
 		return of(d.service.CompleteRun(ctx, given.Run, given.Fence, given.Output))
+	case "fail":
+		return of(d.service.FailRun(ctx, given.Run, given.Fence, given.Reason))
 	case "emit":
 		return of(d.service.AppendEvents(ctx, given.Run, given.Fence, given.Events))
 	case "approve":

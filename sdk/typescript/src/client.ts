@@ -305,12 +305,12 @@ export class Holdpoint extends Calls {
     return stream(this.transport, kind, options);
   }
 
-  /** Follows a run like `streamSession`. It ends after the event that ends the run. */
+  /** Follows a run like `streamSession`. It ends after the event that ends the run; a failure that was retried does not end it. */
   streamRun(runId: string, options: StreamOptions = {}): AsyncGenerator<StreamItem<doc.RunView>, void> {
     const kind: Snapshots<doc.RunView> = {
       path: at("/v1/runs", runId, "stream"), numbered: true,
       endsWith: (run) => isTerminal(run.status),
-      isFinal: (entry, name) => entry.run_id === runId && isTerminal(name),
+      isFinal: (entry, name) => entry.run_id === runId && name !== "failed" && isTerminal(name), // a run that failed may have been retried
       isComplete: async (after) => {
         if (!isTerminal((await this.getRun(runId, options)).status)) return false;
         try {

@@ -312,7 +312,7 @@ class AsyncHoldpoint(Calls):
         return stream(self.transport, kind, after)
 
     def stream_run(self, run_id: str, *, after: str = "") -> AsyncIterator[StreamItem[doc.RunView]]:
-        """Follows a run like stream_session. It ends after the event that ends the run."""
+        """Follows a run like stream_session. It ends after the event that ends the run; a failure that was retried does not end it."""
 
         async def is_complete(last: str) -> bool:
             if (await self.get_run(run_id))["status"] not in TERMINAL:
@@ -326,7 +326,8 @@ class AsyncHoldpoint(Calls):
 
         kind = Kind(
             at("/v1/runs", run_id, "stream"), True, lambda run: run["status"] in TERMINAL,
-            lambda entry, name: entry["run_id"] == run_id and name in TERMINAL, is_complete,
+            # A run that failed may have been retried.
+            lambda entry, name: entry["run_id"] == run_id and name in TERMINAL and name != "failed", is_complete,
         )
         return stream(self.transport, kind, after)
 

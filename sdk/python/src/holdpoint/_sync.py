@@ -155,7 +155,7 @@ class Holdpoint:
         return self._portal.iterate(self._async.stream_session(session_id, after=after))
 
     def stream_run(self, run_id: str, *, after: str='') -> Iterator[StreamItem[doc.RunView]]:
-        """Follows a run like stream_session. It ends after the event that ends the run."""
+        """Follows a run like stream_session. It ends after the event that ends the run; a failure that was retried does not end it."""
         return self._portal.iterate(self._async.stream_run(run_id, after=after))
 
     def stream_inbox(self) -> Iterator[StreamItem[doc.InboxView]]:
