@@ -136,6 +136,21 @@ const cases = {
     }
   },
 
+  async "a key in a body is the key of the call"() {
+    const keyed = { idempotency_key: "k" };
+    const calls = {
+      createRun: (client) => client.createRun({ input: 1, ...keyed }), createSessionRun: (client) => client.createSessionRun("s", { input: 1, ...keyed }),
+      sendInput: (client) => client.sendInput("s", { input: 1, ...keyed }), createSession: (client) => client.createSession(keyed),
+      addRule: (client) => client.addRule({ effect: "deny", match: {}, ...keyed }), suspend: (client) => client.suspend("run-1", "f", { approvals: [], ...keyed }),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      const service = new Service({ "": [name === "suspend" ? { run } : { ...run, rule_id: "rule-1" }] });
+      await call(service.client);
+      const { idempotency_key, run_id, session_id, rule_id, suspension_id } = JSON.parse(service.bodies[""][0]);
+      same([name, idempotency_key, run_id ?? session_id ?? rule_id ?? suspension_id, service.heads[""][0]["Idempotency-Key"]], [name, "k", undefined, undefined]);
+    }
+  },
+
   async "an input that does not wait says so"() {
     const service = new Service({ input: [{ session_id: "s", status: "running" }] });
     for (const options of [{ waitMs: 0 }, { waitMs: 500 }, {}]) await service.client.sendInput("s", { input: 1 }, options);

@@ -779,6 +779,27 @@ async def a_second_cancel_ends_the_drain_alone():
 
 
 @case
+async def a_key_in_a_body_is_the_key_of_the_call():
+    keyed = {"idempotency_key": "k"}
+    calls = {
+        "create_run": lambda client: client.create_run({"input": 1, **keyed}),
+        "create_session_run": lambda client: client.create_session_run("s", {"input": 1, **keyed}),
+        "send_input": lambda client: client.send_input("s", {"input": 1, **keyed}),
+        "create_session": lambda client: client.create_session({"session_id": None, **keyed}),
+        "add_rule": lambda client: client.add_rule({"effect": "deny", "match": {}, **keyed}),
+        "suspend": lambda client: client.suspend("run-1", "f", {"approvals": [], **keyed}),
+    }
+    for name, call in calls.items():
+        routes = {"": [{"run": RUN} if name == "suspend" else {**RUN, "rule_id": "rule-1"}]}
+        async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            await call(client)
+            body = service.bodies[""][0]
+            assert body["idempotency_key"] == "k", (name, body)
+            assert not {"run_id", "session_id", "rule_id", "suspension_id"} & body.keys(), (name, body)
+            assert "idempotency-key" not in service.heads[""][0], (name, service.heads)
+
+
+@case
 async def an_input_that_does_not_wait_says_so():
     async with Service(input=[{"session_id": "s", "status": "running"}]) as service, AsyncHoldpoint(service.url) as client:
         for wait in (0, 0.5, None):

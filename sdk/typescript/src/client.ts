@@ -1,4 +1,4 @@
-import { type Call, type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, isUnanswered, maxWaitMs, newID, randomUUID } from "./http.js";
+import { type Call, type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, idUnlessKeyed, isUnanswered, keyOf, maxWaitMs, newID, randomUUID } from "./http.js";
 import { appends } from "./appends.js";
 import { Calls } from "./calls.js";
 import { invalid, isKind, isTransient } from "./errors.js";
@@ -60,9 +60,8 @@ export class Holdpoint extends Calls {
   }
 
   async #createRun(path: string, body: doc.CreateRun, options: KeyedOptions): Promise<CreatedRun> {
-    const key = options.idempotencyKey ?? (body.run_id ? undefined : randomUUID());
     const needs = (reply: object) => ("run" in reply ? ["run", "lease"] : ["run_id", "status"]);
-    const reply = await this.#post<doc.RunView | doc.Claim>(path, body, { ...options, idempotencyKey: key }, "always", needs);
+    const reply = await this.#post<doc.RunView | doc.Claim>(path, body, { ...options, idempotencyKey: keyOf(options, body, body.run_id) }, "always", needs);
     const created = { replayed: reply.replayed, existing: reply.status === 200 };
     if (!("run" in reply.value)) return { ...created, run: reply.value };
     const claim = reply.value;
@@ -161,8 +160,8 @@ export class Holdpoint extends Calls {
   }
 
   /** Raises requests and waits for them. Unless `hold` is set or the reply has a resume, the lease has ended. */
-  async suspend(runId: string, fence: string, suspension: doc.Suspension, options: CallOptions = {}): Promise<doc.SuspendReply> {
-    const body = { ...suspension, fence, suspension_id: suspension.suspension_id || newID("suspension") };
+  async suspend(runId: string, fence: string, suspension: doc.Suspension & { idempotency_key?: string }, options: CallOptions = {}): Promise<doc.SuspendReply> {
+    const body = { ...suspension, fence, suspension_id: suspension.suspension_id || idUnlessKeyed("suspension", suspension) };
     return await this.#work<doc.SuspendReply>(at("/v1/runs", runId, "suspend"), body, options, "run");
   }
 
@@ -228,7 +227,7 @@ export class Holdpoint extends Calls {
 
   /** Makes a session, or returns the one that has the id. */
   async createSession(body: doc.CreateSession = {}, options: CallOptions = {}): Promise<doc.SessionView> {
-    return await this.#work<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || newID("session") }, options, "session_id");
+    return await this.#work<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || idUnlessKeyed("session", body) }, options, "session_id");
   }
 
   /** Makes a run in the session and waits until it waits for a person or ends, 30 s by default and 60 s at most. */
@@ -237,7 +236,7 @@ export class Holdpoint extends Calls {
     body: Omit<doc.CreateRun, "session_id" | "claim" | "suspend">,
     options: KeyedOptions & { waitMs?: number } = {},
   ): Promise<SessionResult> {
-    const idempotencyKey = options.idempotencyKey ?? (body.run_id ? undefined : randomUUID());
+    const idempotencyKey = keyOf(options, body, body.run_id);
     return result(await this.#post<doc.SessionView>(at("/v1/sessions", sessionId, "input"), body, { heldMs: 30_000, ...options, idempotencyKey }, "always", ["session_id", "status"]));
   }
 
@@ -339,7 +338,7 @@ export class Holdpoint extends Calls {
   // Rules, mailboxes, effects, tokens
 
   async addRule(rule: doc.AddRule, options: CallOptions = {}): Promise<doc.Rule> {
-    return await this.#work<doc.Rule>("/v1/rules", { ...rule, rule_id: rule.rule_id || newID("rule") }, options, "rule_id");
+    return await this.#work<doc.Rule>("/v1/rules", { ...rule, rule_id: rule.rule_id || idUnlessKeyed("rule", rule) }, options, "rule_id");
   }
 
   /**

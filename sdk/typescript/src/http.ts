@@ -334,6 +334,16 @@ function headerText(name: string, value: string): string {
   return String.fromCharCode(...new TextEncoder().encode(value.trim()));
 }
 
+/** The idempotency key of a call that creates something: the caller's, or a new one, unless the body has an id or a key of its own. */
+export function keyOf({ idempotencyKey }: KeyedOptions, body: { idempotency_key?: string }, id: string | undefined): string | undefined {
+  return idempotencyKey ?? (id || body.idempotency_key ? undefined : randomUUID());
+}
+
+/** Makes the id of what a call creates, unless the body has a key, from which the service makes it. */
+export function idUnlessKeyed(prefix: string, body: { idempotency_key?: string }): string | undefined {
+  return body.idempotency_key ? undefined : newID(prefix);
+}
+
 /** Makes an identifier. */
 export function newID(prefix: string): string {
   return `${prefix}_${randomUUID()}`;

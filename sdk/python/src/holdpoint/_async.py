@@ -14,7 +14,7 @@ from ._appends import keyed_appends
 from ._calls import Calls
 from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import Kind, StreamItem, number_of, stream
-from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, is_unanswered, new_id, now, without_none
+from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, is_unanswered, key_of, new_id, now, with_id, without_none
 from .errors import HoldpointError, is_kind, is_transient
 from .grants import input_digest
 
@@ -188,7 +188,7 @@ class AsyncHoldpoint(Calls):
 
     async def suspend(self, run_id: str, fence: str, suspension: Mapping[str, Any]) -> doc.SuspendReply:
         """Raises requests and waits for them. Unless hold is set or the reply has a resume, the lease has ended."""
-        body = {**suspension, "fence": fence, "suspension_id": suspension.get("suspension_id") or new_id("suspension")}
+        body = {**with_id(suspension, "suspension_id", "suspension"), "fence": fence}
         return cast(doc.SuspendReply, await self._work(at("/v1/runs", run_id, "suspend"), body, "run"))
 
     async def await_settled(self, run_id: str, fence: str, after: str, wait_seconds: float) -> doc.Settled:
@@ -240,15 +240,13 @@ class AsyncHoldpoint(Calls):
 
     async def create_session(self, body: Mapping[str, Any] | None = None) -> doc.SessionView:
         """Makes a session, or returns the one that has the id."""
-        given = dict(body or {})
-        given.setdefault("session_id", new_id("session"))
-        return cast(doc.SessionView, await self._work("/v1/sessions", given, "session_id"))
+        return cast(doc.SessionView, await self._work("/v1/sessions", with_id(body or {}, "session_id", "session"), "session_id"))
 
     async def send_input(
         self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None = None, idempotency_key: str | None = None,
     ) -> SessionResult:
         """Makes a run in the session and waits until it waits for a person or ends, 30 s when no wait is given and 60 s at most."""
-        key = idempotency_key or (None if body.get("run_id") else str(uuid.uuid4()))
+        key = key_of(body, "run_id", idempotency_key)
         path = at("/v1/sessions", session_id, "input")
         needs = ["session_id", "status"]
         return SessionResult.of(await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0, needs=needs))
@@ -343,7 +341,7 @@ class AsyncHoldpoint(Calls):
     # Rules, mailboxes, effects, tokens
 
     async def add_rule(self, rule: Mapping[str, Any]) -> doc.Rule:
-        return cast(doc.Rule, await self._work("/v1/rules", {**rule, "rule_id": rule.get("rule_id") or new_id("rule")}, "rule_id"))
+        return cast(doc.Rule, await self._work("/v1/rules", with_id(rule, "rule_id", "rule"), "rule_id"))
 
     async def redeem_grant(self, grant: str, value: Any, *, idempotency_key: str | None = None) -> doc.Redemption:
         """Redeems a grant, once, under the lease with which it came; value is the input that is about to run. Call it just before
@@ -359,8 +357,7 @@ class AsyncHoldpoint(Calls):
     # What the calls above are made of
 
     async def _create_run(self, path: str, body: Mapping[str, Any], key: str | None) -> CreatedRun:
-        key = key or (None if body.get("run_id") else str(uuid.uuid4()))
-        reply = await self.transport.call("POST", path, body=dict(body), key=key, needs=_created)
+        reply = await self.transport.call("POST", path, body=dict(body), key=key_of(body, "run_id", key), needs=_created)
         if "run" not in reply.value:
             return CreatedRun(reply.value, None, reply.replayed, reply.status == 200)
         claim = reply.value

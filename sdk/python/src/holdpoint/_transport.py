@@ -265,6 +265,20 @@ def at(base: str, *segments: str) -> str:
     return "/".join([base, *(quote(segment, safe="") for segment in segments)])
 
 
+def key_of(body: Mapping[str, Any], identity: str, key: str | None = None) -> str | None:
+    """Returns the idempotency key of a call that creates something: the caller's, or a new one, unless the body has an id or a key of
+    its own."""
+    return key or (None if body.get(identity) or body.get("idempotency_key") else str(uuid.uuid4()))
+
+
+def with_id(body: Mapping[str, Any], identity: str, prefix: str) -> dict[str, Any]:
+    """Returns a body with an id for what the call creates, unless it has a key, from which the service makes the id."""
+    sent = {name: value for name, value in body.items() if name != identity or value}
+    if identity not in sent and not body.get("idempotency_key"):
+        sent[identity] = new_id(prefix)
+    return sent
+
+
 def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4()}"
 
