@@ -25,6 +25,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
+	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
 // serve starts the real service on an in-memory store.
@@ -289,6 +290,30 @@ func TestALostReplyOfAnInterruptEndsNoOtherRun(t *testing.T) {
 	require.True(t, lost)
 	require.Equal(t, api.StatusInterrupted, must(c.GetRun(t.Context(), "first"))(t).Status)
 	require.Equal(t, api.StatusRunning, must(c.GetRun(t.Context(), "second"))(t).Status)
+}
+
+// The service names a session without an id, because a token may reach only some names.
+func TestTheServiceNamesASession(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
+	made, _, err := service.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "agent", Role: api.RoleAgent, SessionPrefixes: []string{"ours:"}}, "user:test", "")
+	require.NoError(t, err)
+	lost := 0
+	c := service.Connect(client.WithToken(made.Secret), client.WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil || lost > 0 {
+			return response, err
+		}
+		lost = response.StatusCode
+		require.NoError(t, response.Body.Close())
+		return nil, io.ErrUnexpectedEOF
+	})}))
+	session := must(c.CreateSession(t.Context(), client.CreateSessionParams{}))(t)
+	require.Equal(t, http.StatusCreated, lost)
+	require.True(t, strings.HasPrefix(session.SessionID, "ours:"), session.SessionID)
+	sessions := must(c.ListSessions(t.Context(), client.SessionListParams{}))(t)
+	require.Len(t, sessions.Items, 1)
+	require.Equal(t, session.SessionID, sessions.Items[0].SessionID)
 }
 
 func TestAWorkerWorksWithTheRealService(t *testing.T) {

@@ -151,6 +151,19 @@ const cases = {
     }
   },
 
+  async "a session without an id is named by the service, once"() {
+    for (const body of [{}, { session_id: undefined }, { session_id: "" }]) {
+      const service = new Service({ sessions: [page, { session_id: "ours:1" }] });
+      same((await service.client.createSession(body)).session_id, "ours:1");
+      same(service.bodies.sessions, ["{}", "{}"]);
+      const [first, second] = service.heads.sessions.map((head) => head["Idempotency-Key"]);
+      same([typeof first, first === second], ["string", true]);
+    }
+    const service = new Service({ sessions: [{ session_id: "s" }] });
+    await service.client.createSession({ session_id: "s" });
+    same([service.bodies.sessions, service.heads.sessions[0]["Idempotency-Key"]], [['{"session_id":"s"}'], undefined]);
+  },
+
   async "an input that does not wait says so"() {
     const service = new Service({ input: [{ session_id: "s", status: "running" }] });
     for (const options of [{ waitMs: 0 }, { waitMs: 500 }, {}]) await service.client.sendInput("s", { input: 1 }, options);

@@ -800,6 +800,20 @@ async def a_key_in_a_body_is_the_key_of_the_call():
 
 
 @case
+async def a_session_without_an_id_is_named_by_the_service_once():
+    for body in (None, {}, {"session_id": None}, {"session_id": ""}):
+        async with Service(sessions=[PAGE, {"session_id": "ours:1"}]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            assert (await client.create_session(body))["session_id"] == "ours:1"
+            assert service.bodies["sessions"] == [{}, {}], service.bodies
+            first, second = (head.get("idempotency-key") for head in service.heads["sessions"])
+            assert first and first == second, service.heads
+    async with Service(sessions=[{"session_id": "s"}]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        await client.create_session({"session_id": "s"})
+        assert service.bodies["sessions"] == [{"session_id": "s"}], service.bodies
+        assert "idempotency-key" not in service.heads["sessions"][0], service.heads
+
+
+@case
 async def an_input_that_does_not_wait_says_so():
     async with Service(input=[{"session_id": "s", "status": "running"}]) as service, AsyncHoldpoint(service.url) as client:
         for wait in (0, 0.5, None):

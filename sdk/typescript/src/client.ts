@@ -225,9 +225,10 @@ export class Holdpoint extends Calls {
 
   // Sessions
 
-  /** Makes a session, or returns the one that has the id. */
+  /** Makes a session, or returns the one that has the id. Without one the service names it, and a lost reply is made good by a key. */
   async createSession(body: doc.CreateSession = {}, options: CallOptions = {}): Promise<doc.SessionView> {
-    return await this.#work<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || idUnlessKeyed("session", body) }, options, "session_id");
+    const idempotencyKey = keyOf({}, body, body.session_id);
+    return await this.#work<doc.SessionView>("/v1/sessions", { ...body, session_id: body.session_id || undefined }, { ...options, idempotencyKey }, "session_id");
   }
 
   /** Makes a run in the session and waits until it waits for a person or ends, 30 s by default and 60 s at most. */
@@ -381,7 +382,7 @@ export class Holdpoint extends Calls {
    * Makes a call that renews a lease, or changes a run, a session or a rule. A reply without the
    * members of such a reply renews and ends nothing.
    */
-  async #work<T>(path: string, body: unknown, options: CallOptions, ...needs: string[]): Promise<T> {
+  async #work<T>(path: string, body: unknown, options: KeyedOptions, ...needs: string[]): Promise<T> {
     return (await this.#post<T>(path, body, options, "always", needs)).value;
   }
 }

@@ -239,8 +239,10 @@ class AsyncHoldpoint(Calls):
     # Sessions
 
     async def create_session(self, body: Mapping[str, Any] | None = None) -> doc.SessionView:
-        """Makes a session, or returns the one that has the id."""
-        return cast(doc.SessionView, await self._work("/v1/sessions", with_id(body or {}, "session_id", "session"), "session_id"))
+        """Makes a session, or returns the one that has the id. Without one the service names it, and a lost reply is made good by a key."""
+        sent = {name: value for name, value in (body or {}).items() if name != "session_id" or value}
+        reply = await self.transport.call("POST", "/v1/sessions", body=sent, key=key_of(sent, "session_id"), needs=["session_id"])
+        return cast(doc.SessionView, reply.value)
 
     async def send_input(
         self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None = None, idempotency_key: str | None = None,

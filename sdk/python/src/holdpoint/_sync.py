@@ -112,7 +112,7 @@ class Holdpoint:
         return self._portal.call(self._async.ask_parent(run_id, fence, body))
 
     def create_session(self, body: Mapping[str, Any] | None=None) -> doc.SessionView:
-        """Makes a session, or returns the one that has the id."""
+        """Makes a session, or returns the one that has the id. Without one the service names it, and a lost reply is made good by a key."""
         return self._portal.call(self._async.create_session(body))
 
     def send_input(self, session_id: str, body: Mapping[str, Any], *, wait_seconds: float | None=None, idempotency_key: str | None=None) -> SessionResult:
