@@ -134,6 +134,8 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 			"refused":          {lasts: 1500 * time.Millisecond},
 			"reply lost":       {lasts: 1500 * time.Millisecond, taken: true},
 			"no backend":       {lasts: 1500 * time.Millisecond, proxied: http.StatusNotFound},
+			"redirected":       {lasts: 1500 * time.Millisecond, proxied: http.StatusFound},
+			"timed out":        {lasts: 1500 * time.Millisecond, proxied: http.StatusRequestTimeout},
 			"a page":           {lasts: 1500 * time.Millisecond, proxied: http.StatusOK},
 			"no members":       {lasts: 1500 * time.Millisecond, proxied: http.StatusOK, page: "{}"},
 			"longer":           {lasts: 2 * time.Minute},

@@ -83,11 +83,14 @@ func transient(err error) bool {
 
 // Away reports whether an error says nothing about the called resource: the service
 // could not be reached or could not answer, or an intermediary answered, such as a proxy
-// without a backend. Until the service has replied once, a proxy's 404 may also mean that the
-// URL is wrong.
+// without a backend or with a redirect to a page about maintenance. Until the service has replied
+// once, a proxy's 404 may also mean that the URL is wrong.
 func Away(err error) bool {
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound) {
-		return true
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == "" {
+		switch s := refused.Status; {
+		case s < http.StatusBadRequest, s >= http.StatusInternalServerError, s == http.StatusNotFound, s == http.StatusRequestTimeout:
+			return true
+		}
 	}
 	return transient(err)
 }

@@ -27,7 +27,7 @@ func isRefusal(err error) bool {
 		return false
 	}
 	if refused, ok := errors.AsType[*Error](err); ok {
-		return refused.Status >= 400 && refused.Status < 500 && refused.Status != 408
+		return refused.Status >= 400 && refused.Status < 500
 	}
 	return errors.Is(err, ErrInvalid)
 }

@@ -37,6 +37,7 @@ class Service {
     await new Promise((resolve) => setTimeout(resolve)); // no reply comes at once
     signal.throwIfAborted();
     if (typeof given === "function") given = await given(body, signal);
+    if (given instanceof Response) return given;
     const [status, document] = Array.isArray(given) ? given : [200, given];
     return new Response(status === 204 ? null : typeof document === "string" ? document : JSON.stringify(document), { status, headers: { "Retry-After": "1" } });
   };
@@ -91,13 +92,14 @@ const cases = {
     const settled = { request: { id: "go", tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
     const service = new Service({
       claim: [page, gateway, [404, page], {}, "", "7", { claims: [claim] }, hold], heartbeat: [page, gateway, {}, thirdBeat, beat], suspend: [page, {}, { run }],
-      resume: [page, gateway, {}, { settled: [settled], after: "1", open: 0, cancel_requested: false }], complete: [page, gateway, {}, run],
+      resume: [page, gateway, {}, { settled: [settled], after: "1", open: 0, cancel_requested: false }],
+      complete: [page, gateway, [302, page], [408, page], () => Response.error(), {}, run], // in a browser, a redirect has no status either
     });
     const reported = await service.work(async (task) => {
       await renewed.done;
       return await task.approveInput({ id: "go", tool_name: "rm", input: 1 });
     }, service.called("complete"));
-    same(service.bodies.complete, Array(4).fill('{"fence":"f","output":1}'));
+    same(service.bodies.complete, Array(7).fill('{"fence":"f","output":1}'));
     same(reported.filter((error) => !(error instanceof HoldpointError)), []);
   },
 
@@ -507,9 +509,10 @@ const cases = {
   },
 
   async "a wait outlasts a proxy without a backend"() {
+    const pages = [404, 500, 302, 408].map((status) => [status, page]);
     const snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n';
     const event = 'event: completed\nid: 2\ndata: {"id": "2", "run_id": "run-1", "event": {"type": "completed"}}\n\n';
-    const service = new Service({ "run-1": [run, [404, page], [500, page], { ...run, status: "completed" }], stream: [snapshot, [404, page], [500, page], event] });
+    const service = new Service({ "run-1": [run, ...pages, { ...run, status: "completed" }], stream: [snapshot, ...pages, event] });
     same((await service.client.waitRun("run-1")).status, "completed");
     service.routes["run-1"] = [run];
     const types = [];

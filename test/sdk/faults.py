@@ -124,14 +124,14 @@ async def a_page_in_place_of_a_reply_is_an_outage():
 
     routes = {
         "claim": [PAGE, GATEWAY, (404, PAGE), {}, "", "7", {"claims": [CLAIM]}, None], "heartbeat": [PAGE, GATEWAY, {}, third_beat, BEAT],
-        "suspend": [PAGE, {}, {"run": RUN}], "resume": [PAGE, GATEWAY, {}, settle], "complete": [PAGE, GATEWAY, {}, RUN],
+        "suspend": [PAGE, {}, {"run": RUN}], "resume": [PAGE, GATEWAY, {}, settle], "complete": [PAGE, GATEWAY, (302, PAGE), (408, PAGE), {}, RUN],
     }
     async with Service(**routes) as service:
         service.routes["claim"][-1] = service.hold
         async with Work(service, handler) as work:
             await service.event("complete").wait()
         assert service.bodies["complete"][-1]["output"] == 1, service.bodies
-        assert len(service.bodies["complete"]) == 4, service.bodies
+        assert len(service.bodies["complete"]) == 6, service.bodies
         assert all(isinstance(error, HoldpointError) for error in work.reported), work.reported
 
 
@@ -897,7 +897,8 @@ async def a_wait_outlasts_a_proxy_without_a_backend():
     done = {**RUN, "status": "completed"}
     snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
     event = 'event: completed\nid: 2\ndata: {"id": "2", "run_id": "run-1", "event": {"type": "completed"}}\n\n'
-    routes = {"run-1": [RUN, (404, PAGE), (500, PAGE), done], "stream": [snapshot, (404, PAGE), (500, PAGE), event]}
+    pages = [(status, PAGE) for status in (404, 500, 302, 408)]
+    routes = {"run-1": [RUN, *pages, done], "stream": [snapshot, *pages, event]}
     async with Service(**routes) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         assert (await client.wait_run("run-1"))["status"] == "completed"
         service.routes["run-1"][:] = [RUN]

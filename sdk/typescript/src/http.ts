@@ -215,10 +215,13 @@ export async function textOf(response: Response): Promise<string> {
 /**
  * Whether a failure says nothing about what was called: the service could not be reached, could not
  * answer, or something in between answered in its place, such as a proxy that has no backend at the
- * moment.
+ * moment, or that redirects to a page about maintenance (status 0 in a browser).
  */
 export function isUnanswered(failure: unknown): boolean {
-  if (failure instanceof ProblemError && failure.code === "" && (failure.status >= 500 || failure.status === 404)) return true;
+  if (failure instanceof ProblemError && failure.code === "") {
+    const { status } = failure;
+    if (status < 400 || status >= 500 || status === 404 || status === 408) return true;
+  }
   return isTransient(failure);
 }
 

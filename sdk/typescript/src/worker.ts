@@ -260,7 +260,7 @@ export class Worker {
 /** Whether the service refused the call for good, or it could not be made at all. */
 function isRefusal(failure: unknown): boolean {
   if (isUnanswered(failure)) return false;
-  if (failure instanceof ProblemError) return failure.status >= 400 && failure.status < 500 && failure.status !== 408;
+  if (failure instanceof ProblemError) return failure.status >= 400 && failure.status < 500;
   return isKind(failure, "invalid");
 }
 

@@ -275,5 +275,5 @@ def _is_refusal(failure: Exception) -> bool:
     if is_unanswered(failure):
         return False
     if isinstance(failure, ProblemError):
-        return 400 <= failure.status < 500 and failure.status != 408
+        return 400 <= failure.status < 500
     return is_kind(failure, "invalid")
