@@ -30,7 +30,8 @@ type AskParentResult = api.AskParentReply
 // the tool call are both empty, the client generates one, so that the call can be retried.
 // The same question is not asked twice. Errors besides a worker's usual ones:
 // [ErrNoParent]; [ErrSessionEnded] if the parent's session accepts no questions;
-// [ErrIDConflict] if the id is in use; [ErrInvalid].
+// [ErrIDConflict] if the id is in use; [ErrRateLimited] with [api.CodeMailboxFull] until messages
+// of the run's session are acknowledged; [ErrInvalid].
 func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
 	if request.ID == "" && request.ToolCallID == "" {
 		request.ID = newID("question")

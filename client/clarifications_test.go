@@ -2,6 +2,9 @@ package client_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -40,6 +43,36 @@ func (b *rig) answer(runID, requestID, text string) {
 	must(b.client.AnswerRunQuestion(b.Context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
 		RequestID: requestID, Answers: []api.UserQuestionAnswer{{QuestionID: "color", FreeformAnswer: text}},
 	}}))(b)
+}
+
+// Only the handler empties the mailbox, so the call does not wait until it is no longer full.
+func TestAFullMailboxIsReportedToTheHandler(t *testing.T) {
+	t.Parallel()
+	for name, park := range map[string]bool{"parked": true, "not parked": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.child("run")
+				b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+					asks := strings.HasSuffix(r.URL.Path, "/clarifications")
+					if asks {
+						w.WriteHeader(http.StatusTooManyRequests)
+						_, _ = io.WriteString(w, `{"code":"mailbox_full"}`)
+					}
+					return asks
+				})
+				var failed error
+				b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+					_, failed = task.AskParent(ctx, question("color", "Which color?"), client.AskParentOptions{Park: park})
+					return nil
+				})
+				b.completes("run")
+				var refused *client.Error
+				require.ErrorAs(b, failed, &refused)
+				require.Equal(b, api.CodeMailboxFull, refused.Code)
+				require.Equal(b, 2, b.service.calls("/clarifications"), "as often as the policy says")
+			})
+		})
+	}
 }
 
 func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // RetryPolicy configures retries of calls that are safe to repeat: reads; calls with an
@@ -86,13 +88,20 @@ func transient(err error) bool {
 // without a backend or with a redirect to a page about maintenance. Until the service has replied
 // once, a proxy's 404 may also mean that the URL is wrong.
 func Away(err error) bool {
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == "" {
-		switch s := refused.Status; {
-		case s < http.StatusBadRequest, s >= http.StatusInternalServerError, s == http.StatusNotFound, s == http.StatusRequestTimeout:
-			return true
-		}
+	refused, ok := errors.AsType[*Error](err)
+	switch {
+	case ok && refused.Code == "" && sentByProxy(refused.Status):
+		return true
+	case ok && refused.Code == api.CodeMailboxFull:
+		return false // until the caller reads the mailbox
 	}
 	return transient(err)
+}
+
+// sentByProxy reports whether a reply with this status and without a code is an intermediary's.
+func sentByProxy(status int) bool {
+	return status < http.StatusBadRequest || status >= http.StatusInternalServerError ||
+		status == http.StatusNotFound || status == http.StatusRequestTimeout
 }
 
 // outlasts reports whether a call that began at this time is still retried because of the

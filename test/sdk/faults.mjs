@@ -258,6 +258,17 @@ const cases = {
     same(service.bodies[""].length, 2);
   },
 
+  async "a full mailbox is reported to the handler, which alone empties it"() {
+    for (const park of [true, false]) {
+      const service = new Service({ clarifications: [[429, { code: "mailbox_full" }]] });
+      const codes = [];
+      await service.work(async (task) => {
+        await task.askParent({ park, request: { id: "which", questions: [] } }).catch((error) => codes.push(error.code));
+      }, service.called("complete"), unrenewed);
+      same(codes, ["mailbox_full"]);
+    }
+  },
+
   async "an output that is refused fails the run once"() {
     const circular = {};
     circular.itself = circular;

@@ -258,6 +258,21 @@ async def a_call_whose_repetition_is_refused_is_made_once():
 
 
 @case
+async def a_full_mailbox_is_reported_to_the_handler_which_alone_empties_it():
+    codes = []
+    for park in (True, False):
+        async def handler(task, park=park):
+            try:
+                await task.ask_parent({"park": park, "request": {"id": "which", "questions": []}})
+            except HoldpointError as error:
+                codes.append(getattr(error, "code", error))
+
+        async with Service(clarifications=[(429, {"code": "mailbox_full"})]) as service, Work(service, handler):
+            await service.event("complete").wait()
+    assert codes == ["mailbox_full"] * 2, codes
+
+
+@case
 async def an_output_that_is_refused_fails_the_run_once():
     for output, complete in ((1, (413, {"code": "body_too_large"})), (object(), RUN), (float("nan"), RUN)):
         async def handler(_task, output=output):

@@ -218,9 +218,10 @@ export async function textOf(response: Response): Promise<string> {
  * moment, or that redirects to a page about maintenance (status 0 in a browser).
  */
 export function isUnanswered(failure: unknown): boolean {
-  if (failure instanceof ProblemError && failure.code === "") {
-    const { status } = failure;
-    if (status < 400 || status >= 500 || status === 404 || status === 408) return true;
+  if (failure instanceof ProblemError) {
+    const { status, code } = failure;
+    if (code === "mailbox_full") return false; // until the caller reads the mailbox
+    if (code === "" && (status < 400 || status >= 500 || status === 404 || status === 408)) return true;
   }
   return isTransient(failure);
 }

@@ -206,6 +206,7 @@ export class Task<Input = unknown> {
    * Asks the parent's session. With `park` it ends the lease and throws an error that is
    * `suspended`; the handler is called again once there is an answer, and then the same call
    * returns it. Without, it returns undefined, and the answer comes into the session's mailbox.
+   * While that mailbox is full it throws an error with the code `mailbox_full`.
    */
   async askParent(body: Omit<AskParent, "fence">, options: CallOptions = {}): Promise<ClarificationAnswer | undefined> {
     jsonOrNone(body.checkpoint);

@@ -554,7 +554,8 @@ class Task:
 
     def ask_parent(self, body: Mapping[str, Any]) -> doc.ClarificationAnswer | None:
         """Asks the parent's session. With park it ends the lease and raises Suspended; the handler is called again once there is an
-        answer, and then the same call returns it. Without, it returns None, and the answer comes into the session's mailbox."""
+        answer, and then the same call returns it. Without, it returns None, and the answer comes into the session's mailbox.
+        While that mailbox is full it raises an error with the code mailbox_full."""
         return self._portal.call(self._async.ask_parent(body))
 
     def redeem_grant(self, resolution: doc.Resolution, value: Any) -> doc.Redemption:

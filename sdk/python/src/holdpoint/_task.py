@@ -171,7 +171,8 @@ class AsyncTask:
 
     async def ask_parent(self, body: Mapping[str, Any]) -> doc.ClarificationAnswer | None:
         """Asks the parent's session. With park it ends the lease and raises Suspended; the handler is called again once there is an
-        answer, and then the same call returns it. Without, it returns None, and the answer comes into the session's mailbox."""
+        answer, and then the same call returns it. Without, it returns None, and the answer comes into the session's mailbox.
+        While that mailbox is full it raises an error with the code mailbox_full."""
         if not body.get("park"):
             await self._lease.calling(self._client.ask_parent(self.run_id, self.fence, body))
             return None

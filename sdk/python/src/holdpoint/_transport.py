@@ -213,8 +213,11 @@ class Transport:
 def is_unanswered(failure: object) -> bool:
     """Whether a failure says nothing about what was called: the service could not be reached, could not answer, or something in
     between answered in its place, such as a proxy that has no backend at the moment, or that redirects to a page about maintenance."""
-    if isinstance(failure, ProblemError) and not failure.code and (failure.status in (404, 408) or not 400 <= failure.status < 500):
-        return True
+    if isinstance(failure, ProblemError):
+        if failure.code == "mailbox_full":
+            return False  # until the caller reads the mailbox
+        if not failure.code and (failure.status in (404, 408) or not 400 <= failure.status < 500):
+            return True
     return is_transient(failure)
 
 
