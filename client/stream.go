@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -151,14 +152,16 @@ func (c *Client) stream(ctx context.Context, after string, kind streamKind) iter
 	}
 }
 
+// sequence matches the ids that the service does not ignore: it sends a snapshot after any other.
+var sequence = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})(\.[0-9a-f]{7,64})?$`)
+
 // parseSequence returns the number in an event's id, or in a frame's id, which has a suffix
 // after a point.
 func parseSequence(id string) (int64, error) {
-	number, err := strconv.ParseInt(numberOf(id), 10, 64)
-	if err != nil || number < 0 {
+	if !sequence.MatchString(id) {
 		return 0, fmt.Errorf("%w: %q is not the id of an event", ErrInvalid, id)
 	}
-	return number, nil
+	return strconv.ParseInt(numberOf(id), 10, 64)
 }
 
 // numberOf returns the number of an event in the id of a frame.

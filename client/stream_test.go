@@ -267,6 +267,24 @@ func TestStreamThatCannotBe(t *testing.T) {
 	}
 }
 
+// The service ignores such an id, and its snapshot would be read as an event.
+func TestAnIDThatTheServiceIgnoresIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, after := range []string{"007", "+5", "-1", "5.", "5.abcdef", "5.ABCDEF0", "5.abcdefg", " 5", "5\n", "9223372036854775808"} {
+		service := &scripted{view: alive, replies: []string{sessionAt2}}
+		_, err := readItems(service.connect(t).StreamSession(t.Context(), "s", after), 1)
+		require.ErrorIs(t, err, client.ErrInvalid, "%q", after)
+		require.Empty(t, service.asked, "%q", after)
+	}
+	for _, after := range []string{"0", "1", "2.abcdef0", "2." + strings.Repeat("0", 64), "999999999999999999"} {
+		service := &scripted{view: alive, replies: []string{"event: stream_gap\ndata: {\"reason\":\"ahead\"}\n\n"}}
+		list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", after), 1)
+		require.NoError(t, err, "%q", after)
+		require.Equal(t, []string{"gap ahead"}, list)
+		require.Equal(t, []string{after}, service.asked)
+	}
+}
+
 func TestStreamOfTheInbox(t *testing.T) {
 	t.Parallel()
 	const (

@@ -536,6 +536,18 @@ const cases = {
     }
   },
 
+  async "an id that the service would ignore is refused"() {
+    for (const after of ["007", "+5", "-1", "5.", "5.abcdef", "5.ABCDEF0", "5.abcdefg", " 5", "5\n", "9223372036854775808"]) {
+      const service = new Service({ stream: ['event: snapshot\nid: 6\ndata: {"status": "running"}\n\n'] });
+      const error = await service.client.streamRun("run-1", { after }).next().catch((error) => error);
+      same([after, isKind(error, "invalid"), service.targets], [after, true, []]);
+    }
+    for (const after of ["0", "1", "2.abcdef0", `2.${"0".repeat(64)}`, "999999999999999999"]) {
+      const service = new Service({ stream: ['event: stream_gap\ndata: {"reason": "ahead"}\n\n'] });
+      same([after, (await service.client.streamRun("run-1", { after }).next()).value.reason], [after, "ahead"]);
+    }
+  },
+
   async "the stream of the inbox says once that its connection is lost"() {
     const snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n';
     const service = new Service({ stream: [snapshot, [503, {}], [503, {}], snapshot] });

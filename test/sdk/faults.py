@@ -926,6 +926,19 @@ async def a_wait_outlasts_a_proxy_without_a_backend():
 
 
 @case
+async def an_id_that_the_service_would_ignore_is_refused():
+    for after in ("007", "+5", "-1", "5.", "5.abcdef", "5.ABCDEF0", "5.abcdefg", " 5", "5\n", "9223372036854775808"):
+        snapshot = 'event: snapshot\nid: 6\ndata: {"status": "running"}\n\n'
+        async with Service(stream=[snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            outcome = (await asyncio.gather(anext(client.stream_run("run-1", after=after)), return_exceptions=True))[0]
+            assert is_kind(outcome, "invalid") and not service.targets, (after, outcome)
+    for after in ("0", "1", "2.abcdef0", "2." + "0" * 64, "999999999999999999"):
+        gap = 'event: stream_gap\ndata: {"reason": "ahead"}\n\n'
+        async with Service(stream=[gap]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            assert (await anext(client.stream_run("run-1", after=after))).reason == "ahead", after
+
+
+@case
 async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
     snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n'
     async with Service(stream=[snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:

@@ -109,9 +109,12 @@ export async function* stream<Snapshot>(
 /** The response is not a stream of this service. */
 class FrameError extends Error {}
 
-/** The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. */
+/**
+ * The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. The service ignores any
+ * other, and sends a snapshot.
+ */
 function isSequence(id: string): boolean {
-  return /^\d{1,19}(\.[0-9a-f]{1,64})?$/.test(id);
+  return /^(0|[1-9]\d{0,17})(\.[0-9a-f]{7,64})?$/.test(id);
 }
 
 /** The number of an event in the id of a frame. */

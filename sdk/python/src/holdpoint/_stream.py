@@ -130,8 +130,9 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
 
 
 def _is_sequence(text: str) -> bool:
-    """Whether a text is the id of an event, or of a frame of a stream, which says after a point to which history its number belongs."""
-    return re.fullmatch(r"[0-9]{1,19}(\.[0-9a-f]{1,64})?", text) is not None
+    """Whether a text is the id of an event, or of a frame of a stream, which says after a point to which history its number belongs. The
+    service ignores any other, and sends a snapshot."""
+    return re.fullmatch(r"(0|[1-9][0-9]{0,17})(\.[0-9a-f]{7,64})?", text) is not None
 
 
 def number_of(frame_id: str) -> str:
