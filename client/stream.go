@@ -44,7 +44,7 @@ type StreamEvent struct {
 const StreamSilence = 20 * time.Second
 
 // StreamSession follows a session: a snapshot, and then every event after it, in order and
-// once each. If after, the id of the last event that the caller has, is set, it omits the
+// once each. If after, the ID of the last [StreamEvent] that the caller has, is set, it omits the
 // snapshot and continues from there. It reconnects automatically, and ends without an error
 // after the last event of a session that has ended.
 //
@@ -72,7 +72,7 @@ func (c *Client) StreamSession(ctx context.Context, sessionID, after string) ite
 	})
 }
 
-// StreamRun follows a run like [Client.StreamSession]. The ids are event ids of the
+// StreamRun follows a run like [Client.StreamSession]. The ids begin with event ids of the
 // session's log. It ends after the event that ends the run; a failure that was retried does not
 // end it.
 func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[StreamEvent, error] {

@@ -2,7 +2,7 @@ import { UnavailableError } from "./errors.js";
 import { type CallOptions, type Reply, type Transport, at } from "./http.js";
 import type * as doc from "./types.js";
 
-/** Empty members choose all. */
+/** Members that are left out choose all. */
 export interface PageOptions extends CallOptions {
   /** 1 to 100. */
   limit?: number;

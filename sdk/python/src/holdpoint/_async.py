@@ -253,7 +253,7 @@ class AsyncHoldpoint(Calls):
         needs = ["session_id", "status"]
         return SessionResult.of(await self.transport.call("POST", path, body=dict(body), key=key, prefer=wait_seconds, held=30.0, needs=needs))
 
-    # Lists: a page by itself, or an iterator over all pages. Empty filters choose all.
+    # Lists: a page by itself, or an iterator over all pages. Filters that are left out choose all.
 
     async def list_approvals(
         self, *, session_id: str | None = None, below: bool = False, limit: int | None = None, cursor: str | None = None,
