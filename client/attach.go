@@ -119,7 +119,7 @@ const ownCallTimeout = 10 * time.Second
 // [ErrWorkerStopped] at once. Other errors besides the usual: [ErrSuspended] if the handler
 // has suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
-	nameApproval(&request)
+	nameRequest("approval", &request.ID, &request.ToolCallID)
 	settled, err := t.await(ctx, pendingRequest{approval: &request})
 	if err != nil {
 		return api.Resolution{}, fmt.Errorf("approval %s: %w", request.ID, err)
@@ -132,17 +132,22 @@ func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Re
 // response_schema, must be the same as before. A question that expires ends its run, and so
 // the handler's context.
 func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.AnswerForWorker, error) {
-	if request.ID == "" {
-		request.ID = newID("question")
-	}
-	if request.ToolCallID == "" {
-		request.ToolCallID = request.ID
-	}
+	nameRequest("question", &request.ID, &request.ToolCallID)
 	settled, err := t.await(ctx, pendingRequest{question: &request})
 	if err != nil {
 		return api.AnswerForWorker{}, fmt.Errorf("question %s: %w", request.ID, err)
 	}
 	return settled.question.Resolution, nil
+}
+
+// nameRequest sets the ids that a request may leave out.
+func nameRequest(kind string, id, toolCallID *string) {
+	if *id == "" {
+		*id = newID(kind)
+	}
+	if *toolCallID == "" {
+		*toolCallID = *id
+	}
 }
 
 // await waits for a request, and raises it unless another goroutine has.

@@ -44,7 +44,7 @@ func (e *permanentError) Unwrap() error { return e.cause }
 // returns it fails the run without a retry. Other errors: the errors of Approve, and an error
 // if the input does not fit the value.
 func (t *Task) ApproveInput(ctx context.Context, request api.ApprovalRequest, into any) error {
-	nameApproval(&request)
+	nameRequest("approval", &request.ID, &request.ToolCallID)
 	settled, err := t.await(ctx, pendingRequest{approval: &request})
 	if err == nil {
 		err = decodeApproved(settled.approval, into)
@@ -73,14 +73,4 @@ func decodeApproved(settled *api.SettledApproval, into any) error {
 	}
 	target.Elem().Set(decoded.Elem())
 	return nil
-}
-
-// nameApproval sets the ids that a request may leave out.
-func nameApproval(request *api.ApprovalRequest) {
-	if request.ID == "" {
-		request.ID = newID("approval")
-	}
-	if request.ToolCallID == "" {
-		request.ToolCallID = request.ID
-	}
 }

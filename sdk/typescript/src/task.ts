@@ -151,14 +151,12 @@ export class Task<Input = unknown> {
   }
 
   async #decided(request: ApprovalToAsk, options: CallOptions): Promise<SettledApproval> {
-    const id = request.id || newID("approval");
-    return await this.#waits.until({ approval: { ...copied(request)!, id, tool_call_id: request.tool_call_id || id } }, options.signal) as SettledApproval;
+    return await this.#waits.until({ approval: named("approval", request) }, options.signal) as SettledApproval;
   }
 
   /** Asks a question and waits in place until it is settled, as `approve` does. A question that expires ends its run. */
   async ask(request: UserQuestionRequest, options: CallOptions = {}): Promise<Answer> {
-    const id = request.id || newID("question");
-    const settled = await this.#waits.until({ question: { ...copied(request)!, id, tool_call_id: request.tool_call_id || id } }, options.signal);
+    const settled = await this.#waits.until({ question: named("question", request) }, options.signal);
     return (settled as SettledQuestion).resolution;
   }
 
@@ -324,6 +322,12 @@ export class Task<Input = unknown> {
     this.#lease.close(endedError());
     await this.#waits.over();
   }
+}
+
+/** Sets the ids that a request may leave out. */
+function named<T extends { id?: string; tool_call_id?: string }>(kind: string, request: T): T & { id: string; tool_call_id: string } {
+  const id = request.id || newID(kind);
+  return { ...copied(request)!, id, tool_call_id: request.tool_call_id || id };
 }
 
 function withToolCalls(raised: SuspensionToRaise): Omit<Suspension, "hold"> {

@@ -230,6 +230,7 @@ export class Worker {
       const call = new AbortController();
       const stop = () => call.abort(signal.reason);
       signal.addEventListener("abort", stop, { once: true });
+      // Not AbortSignal.timeout: Node may collect one inside of AbortSignal.any before it fires, and the lease would be outlived.
       const timer = setTimeout(() => call.abort(new HoldpointError(["unavailable"], "the lease was not renewed in time")), Math.max(0, expires - sent));
       try {
         const beat = await this.#patient.heartbeat(task.runId, { fence: task.fence, lease_ms: leaseMs }, { signal: call.signal });
