@@ -215,14 +215,15 @@ func commandOf(link *notify.Link, r *http.Request) (command runs.Command, fault 
 	}}, ""
 }
 
-// simple returns the one question of a request that the page can ask, or nil.
+// simple returns the one question of a request that the page can ask, or nil. The page has no room for a payload, for
+// previews and for secrets.
 func simple(request *model.Request) *api.UserQuestion {
 	if request.Kind != model.KindQuestion {
 		return nil
 	}
 	asked := request.Question()
 	hides := func(option api.QuestionOption) bool { return option.Preview != "" }
-	if len(asked.Questions) != 1 || asked.ResponseSchema != nil || model.Sensitive(&asked) || slices.ContainsFunc(asked.Questions[0].Options, hides) {
+	if len(asked.Questions) != 1 || asked.ResponseSchema != nil || asked.Payload != nil || model.Sensitive(&asked) || slices.ContainsFunc(asked.Questions[0].Options, hides) {
 		return nil
 	}
 	return &asked.Questions[0]

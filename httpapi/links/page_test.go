@@ -3,6 +3,7 @@ package links
 import (
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,21 @@ func TestTheInputIsReadAsLines(t *testing.T) {
 	require.Contains(t, page, `aria-label="Command">cd /srv`+"\n\t"+`rm -rf build\u202e # &lt;/pre&gt;</pre>`)
 	require.Contains(t, page, `aria-label="Other input">{`+"\n  &#34;timeout&#34;: 5\n}</pre>")
 	require.Equal(t, []string{"Agent", "Action", "Reason", "Description"}, labelsOf(page))
+}
+
+// A question is asked on the page if all that its agent says about it is there.
+func TestTheQuestionOfALinkIsShownWhole(t *testing.T) {
+	t.Parallel()
+	for body, shown := range map[string]bool{
+		`{"id":"q","questions":[{"id":"pay","question":"Pay?","options":[{"id":"y","label":"Yes"}]}]}`:                              true,
+		`{"id":"q","payload":{"amount":5000},"questions":[{"id":"pay","question":"Pay?","options":[{"id":"y","label":"Yes"}]}]}`:    false,
+		`{"id":"q","questions":[{"id":"pay","question":"Pay?","options":[{"id":"y","label":"Yes","preview":"to somebody else"}]}]}`: false,
+	} {
+		link := &notify.Link{Request: &model.Request{Kind: model.KindQuestion, Body: api.JSON(body)}, Run: &model.Run{AgentID: "coder"}}
+		reply := httptest.NewRecorder()
+		newPages().review(reply, 200, link, "1234", "")
+		require.Equal(t, shown, strings.Contains(reply.Body.String(), "Yes"), body)
+	}
 }
 
 func labelsOf(page string) (labels []string) {
