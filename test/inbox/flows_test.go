@@ -119,6 +119,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Forms", f.forms},
 		{"Unions", f.unions},
 		{"Labels", f.labels},
+		{"Unshown", f.unshown},
 		{"Several", f.several},
 		{"SameCall", f.sameCall},
 		{"Undo", f.undo},

@@ -102,6 +102,24 @@ func (f *flows) forms(t *testing.T) {
 	f.shoot(t, p, "form-hostile")
 	item.find("button", "Decline").click()
 	item.status("Declined by you")
+
+	// Names that every object of JavaScript has are names like others, also in a draft that is read again.
+	run = f.askForm(t, "Named like objects", `{"type":"object","properties":{"constructor":{"type":"boolean","title":"Sure"},"__proto__":{"title":"Which","enum":["first","second"]},
+		"toString":{"title":"Either","anyOf":[{"type":"string"},{"type":"integer"}]},"valueOf":{"type":"string","title":"Words","format":"constructor"}}}`)
+	item = p.prompt("Named like objects")
+	item.find("textbox", "Words").write("typed")
+	p.load("/")
+	item = p.prompt("Named like objects")
+	require.Equal(t, `"typed"`, item.find("textbox", "Words").call("function() { return this.value }", nil))
+	item.find("combobox", "Which").choose("second")
+	next := f.askForm(t, "The next one", `{"type":"string"}`)
+	p.row("The next one")
+	p.until("it can be sent", func() bool { return !item.find("button", "Answer").disabled() })
+	item.find("button", "Answer").click()
+	item.status("Answered by you")
+	require.JSONEq(t, `{"valueOf":"typed","__proto__":"second"}`, f.answered(t, run))
+	_, err = f.client.CancelRun(t.Context(), next.RunID, "")
+	require.NoError(t, err)
 }
 
 // labels shows where an agent works and what it remarks, as its words, for a prompt that arrives while the page is open.

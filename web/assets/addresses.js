@@ -10,6 +10,7 @@ const inWords = error => error.problem?.errors?.[0]?.detail ?? error.message;
 
 // fields are the label and the attributes of an address, by the kind of its channel.
 const fields = {
+  __proto__: null,
   email: ["E-mail address", { type: "email", autocomplete: "email" }],
   slack: ["Slack member id", { placeholder: "U012AB3CD" }],
   http: ["Address", {}],

@@ -28,6 +28,7 @@ function Examples({ of: examples }) {
 
 const isEdit = one => ["edit", "patch", "write"].includes(about(one).kind);
 const whats = {
+  __proto__: null,
   exact: () => "This exact call",
   command: () => "This command, whatever its description",
   prefix: (one, words) => `Commands that start with “${words}”`,

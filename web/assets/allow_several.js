@@ -13,7 +13,7 @@ import { isSeen } from "./seen.js";
 export const mostLeftOut = 20; // that are listed; the rest is a number
 const guarded = "allow-several";
 
-const levels = { danger: 2, warn: 1 };
+const levels = { __proto__: null, danger: 2, warn: 1 };
 const risk = one => Math.max(0, ...(one.request.hints ?? []).map(hint => levels[hint.level] ?? 0));
 const length = one => one.request.input?.text?.length ?? 0;
 // riskiest sorts by hint, then by length.

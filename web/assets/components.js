@@ -1,7 +1,7 @@
 // What pages are made of: what they read, tables, refusals, questions before a deed, secrets.
 
 import { copied } from "./clipboard.js";
-import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { Component, html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { failureWords, get, isPassing, retryIn } from "./api.js";
 import { marked } from "./marks.js";
 
@@ -43,6 +43,15 @@ export function Copy({ text, children, label = "Copy", quiet = true }) {
   const [said, say] = useState("");
   const copy = async () => say(await copied(text) ? "Copied" : "The browser did not copy it");
   return html`<button type="button" class=${quiet ? "link" : ""} onClick=${copy}>${said || (children ?? label)}</button>`;
+}
+
+// Guarded shows something instead of children that cannot be drawn. Without it, one of them would stop the whole page.
+export class Guarded extends Component {
+  componentDidCatch(error) {
+    console.error(error);
+    this.setState({ failed: true });
+  }
+  render({ children, instead }, { failed }) { return failed ? instead : children; }
 }
 
 export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;

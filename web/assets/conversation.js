@@ -5,9 +5,9 @@ import { textOf } from "./exact.js";
 import { person } from "./words.js";
 
 // Events that say nothing a reader would miss: the runs, or the requests, say it.
-const acknowledging = { acknowledged: "looked at a request", snoozed: "snoozed a request", none: "stopped looking or snoozing" };
+const acknowledging = { __proto__: null, acknowledged: "looked at a request", snoozed: "snoozed a request", none: "stopped looking or snoozing" };
 const silent = new Set(["accepted", "queued", "request_notified", "approval_resolved", "user_question_resolved", "user_question_answered", "parent_clarification_resolved", "parent_clarification_requested", "grant_redeemed"]);
-const said = { started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again" };
+const said = { __proto__: null, started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again" };
 const mostText = 8000;
 
 // resolutionsOf returns the resolutions in a log, by run and request.

@@ -6,7 +6,7 @@ import { bytes, unfold } from "./approval.js";
 import { AskSame } from "./ask_same.js";
 import { Bar } from "./bar.js";
 import { Before } from "./before.js";
-import { Copy } from "./components.js";
+import { Copy, Guarded } from "./components.js";
 import { Content } from "./content.js";
 import { EditForm } from "./edit.js";
 import { focusedByKey, focusedByPage, opens, resized, scrolled, shifted } from "./guard.js";
@@ -211,7 +211,14 @@ function LongReason({ one }) {
   return reason && outcomeOf(one).length > (isNarrow() ? 70 : 140) && html`<p class="long-reason"><span class="quiet">Reason of the decision</span>${marked(reason)}</p>`;
 }
 
-export function Detail({ one }) {
+// Unshown takes the place of a request that cannot be drawn: nobody has read it, so nothing here allows it.
+const Unshown = ({ one }) => html`<section id="detail" class="detail" role="region" aria-label="Prompt" tabindex="-1"><div class="inner">
+  ${isNarrow() && html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Back</button></p>`}
+  <p class="error" role="alert">This request cannot be shown on this page, and cannot be decided here.</p><p class="quiet">Request <${ID} id=${one.handle} /></p></div></section>`;
+
+export const Detail = ({ one }) => html`<${Guarded} instead=${html`<${Unshown} one=${one} />`}><${Whole} one=${one} /><//>`;
+
+function Whole({ one }) {
   const box = useRef();
   // Who opens a prompt aims at it. One that opens by itself takes no press at first.
   useLayoutEffect(() => {

@@ -1,6 +1,7 @@
 // The fields of a form (form.js) on the page: a label, the control, what it is for, its limits, what is wrong.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { own } from "./form.js";
 import { marked, plain } from "./marks.js";
 import { pointer } from "./schema.js";
 
@@ -28,7 +29,7 @@ function fromLocal(text) {
   return `${text.length === 16 ? text + ":00" : text}${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
-const inputs = { date: ["date"], "date-time": ["datetime-local"], email: ["text", "email"], uri: ["text", "url"], password: ["password"] };
+const inputs = { __proto__: null, date: ["date"], "date-time": ["datetime-local"], email: ["text", "email"], uri: ["text", "url"], password: ["password"] };
 
 function Control({ field, raw, give, over, id, secret, described, wrong }) {
   const shared = { "aria-describedby": described, "aria-invalid": wrong ? "true" : null, required: field.required && !field.nullable };
@@ -74,7 +75,7 @@ export function Field({ field, raw, give, over, id, secret, at, faults }) {
         ${option && option.field.kind !== "fixed" && html`<div class="inside"><${Field} key=${which} field=${{ ...option.field, title: option.label, description: "" }} raw=${raw.of?.[which] ?? option.field.start} id=${`${id}-${which}`} secret=${secret} over=${over} faults=${faults}
           at=${at} give=${next => give({ ...raw, of: { ...raw.of, [which]: next } })} /></div>`}`);
     }
-    case "object": return group("group", html`<div class="inside">${field.fields.map((one, i) => html`<${Field} key=${one.name} field=${one} raw=${raw?.[one.name]} id=${`${id}-${i}`} secret=${secret} over=${over} faults=${faults}
+    case "object": return group("group", html`<div class="inside">${field.fields.map((one, i) => html`<${Field} key=${one.name} field=${one} raw=${own(raw, one.name)} id=${`${id}-${i}`} secret=${secret} over=${over} faults=${faults}
       at=${pointer(at, one.name)} give=${next => give({ ...raw, [one.name]: next })} />`)}</div>`);
   }
   return html`<div class="field"><label><span>${marked(title)}${field.kind === "json" && " (JSON)"}</span>

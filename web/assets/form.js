@@ -101,6 +101,8 @@ function span(low, high, what) {
   return low ? `at least ${plural(low, what)}` : high ? `at most ${plural(high, what)}` : "";
 }
 
+const formatWords = { __proto__: null, email: "an email address", uri: "a URL", uuid: "a UUID", ipv4: "an IPv4 address", ipv6: "an IPv6 address" };
+
 // limitsOf says what will be refused.
 function limitsOf(schema, kind, type) {
   const of = name => { const one = member(schema, name); return one?.kind === "number" ? one.text : undefined; };
@@ -112,8 +114,7 @@ function limitsOf(schema, kind, type) {
   if (kind === "choices") return [span(of("minItems") === "0" ? "" : of("minItems"), of("maxItems"), "choice")].filter(Boolean);
   if (kind === "list") return ["one a line", span(of("minItems") === "0" ? "" : of("minItems"), of("maxItems"), "line"), member(schema, "uniqueItems")?.value === true && "none twice"].filter(Boolean);
   if (kind === "text") {
-    const format = textOf(schema, "format"), named = { email: "an email address", uri: "a URL", uuid: "a UUID", ipv4: "an IPv4 address", ipv6: "an IPv6 address" }[format];
-    return [named, span(of("minLength") === "0" ? "" : of("minLength"), of("maxLength"), "character"), textOf(schema, "pattern") && `pattern ${textOf(schema, "pattern")}`].filter(Boolean);
+    return [formatWords[textOf(schema, "format")], span(of("minLength") === "0" ? "" : of("minLength"), of("maxLength"), "character"), textOf(schema, "pattern") && `pattern ${textOf(schema, "pattern")}`].filter(Boolean);
   }
   return [];
 }
@@ -228,6 +229,9 @@ function startOf(field, preset = field.preset) {
   return undefined;
 }
 
+// own returns a member of what was filled in. An agent may name a field "constructor": what a draft does not have, its prototype would.
+export const own = (raw, name) => Object.hasOwn(raw ?? {}, name) ? raw[name] : undefined;
+
 // valueOf returns the JSON text of a field, undefined for one that was left empty. Faults of what was typed go to wrong.
 function valueOf(field, raw, wrong = [], at = "") {
   const empty = field.required && field.nullable ? "null" : undefined;
@@ -256,7 +260,7 @@ function valueOf(field, raw, wrong = [], at = "") {
   // value from the beginning, such as a box that is not checked, is what it shows.
   const may = !field.required || field.nullable && !isWhole(field), preset = field.preset && !isNull(field.preset);
   if (may && !preset && JSON.stringify(raw ?? {}) === JSON.stringify(field.start)) return empty;
-  const members = field.fields.map(one => [one.name, valueOf(one, raw?.[one.name], wrong, pointer(at, one.name))]).filter(([, text]) => text !== undefined);
+  const members = field.fields.map(one => [one.name, valueOf(one, own(raw, one.name), wrong, pointer(at, one.name))]).filter(([, text]) => text !== undefined);
   return members.length === 0 && may ? empty : `{${members.map(([name, text]) => JSON.stringify(name) + ":" + text).join(",")}}`;
 }
 

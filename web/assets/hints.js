@@ -4,7 +4,7 @@ import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Icon } from "./icons.js";
 import { marked } from "./marks.js";
 
-const levels = { info: "Note", warn: "Warning", danger: "Danger" };
+const levels = { __proto__: null, info: "Note", warn: "Warning", danger: "Danger" };
 const order = ["danger", "warn", "info"];
 
 // worst returns the highest level among a request's hints, undefined without any.

@@ -96,6 +96,7 @@ function barredBy({ request, run, requester_excluded: excluded }) {
 }
 
 const orders = {
+  __proto__: null, // the address names one
   "": (a, b) => (a.dueMs || Infinity) - (b.dueMs || Infinity) || a.createdMs - b.createdMs || (a.handle < b.handle ? -1 : 1),
   oldest: (a, b) => a.createdMs - b.createdMs,
   newest: (a, b) => b.createdMs - a.createdMs,

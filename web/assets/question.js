@@ -5,7 +5,7 @@ import { canDecide, draftOf, isOver, keepDraft } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
 import { Json } from "./exact.js";
 import { Field, Radios } from "./fields.js";
-import { filled, formFor } from "./form.js";
+import { filled, formFor, own } from "./form.js";
 import { act, decided, steady } from "./guard.js";
 import { asksOf, headingOf, titleOf } from "./headings.js";
 import { isMine } from "./inbox.js";
@@ -66,7 +66,7 @@ function Typed({ one, form, state, faults, touched, give: keep }) {
   const elsewhere = shown.filter(fault => !fault.missing && !fields.some(field => fault.at === under(field) || fault.at.startsWith(under(field) + "/")));
   const needs = touched && missing(form, faults);
   return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && asks !== titleOf(one) && html`<p class="asks">${marked(asks)}</p>`}
-    ${fields.map((field, i) => html`<${Field} key=${field.name} field=${field} raw=${field.name ? state?.[field.name] : state} id=${`${one.handle}-f${i}`} secret=${one.request.sensitive} over=${isOver(one)}
+    ${fields.map((field, i) => html`<${Field} key=${field.name} field=${field} raw=${field.name ? own(state, field.name) : state} id=${`${one.handle}-f${i}`} secret=${one.request.sensitive} over=${isOver(one)}
       at=${under(field)} faults=${shown} give=${next => give(field.name ? { ...state, [field.name]: next } : next)} />`)}
     ${elsewhere.length > 0 && html`<ul class="faults">${elsewhere.map(fault => html`<li>${marked(`${fault.at || "/"}: ${fault.text}`)}</li>`)}</ul>`}
     ${needs?.length > 0 && html`<p class="quiet needs">Still needed: ${marked(needs.join(", "))}</p>`}</div>`;
@@ -83,7 +83,7 @@ function worked(one) {
   }
   const state = kept(draft, {});
   const answers = request.questions.map(asked => {
-    const given = state[asked.id] ?? {};
+    const given = own(state, asked.id) ?? {};
     return { question_id: asked.id, selected_option_ids: given.selected_option_ids, ...ownWords(given) };
   });
   return { typed, state, touched: draft !== "", answers, complete: answers.every(given => given.selected_option_ids?.length || given.freeform_answer) };
@@ -106,7 +106,7 @@ export function chooseByKey(one, number, active) {
   const at = [...document.querySelectorAll("#answer .question")].indexOf(active.closest(".question"));
   const asked = one.request.questions?.[Math.max(0, at)], option = asked?.options?.[number - 1];
   if (!option || !canDecide(one) || atOnce(one.request)) return false;
-  const { state } = worked(one), given = state[asked.id] ?? {}, chosen = given.selected_option_ids ?? [];
+  const { state } = worked(one), given = own(state, asked.id) ?? {}, chosen = given.selected_option_ids ?? [];
   const next = !asked.multi_select ? [option.id] : chosen.includes(option.id) ? chosen.filter(other => other !== option.id) : [...chosen, option.id];
   keepAnswer(one, { ...state, [asked.id]: { ...given, selected_option_ids: next } });
   return true;
@@ -133,5 +133,5 @@ export function QuestionFields({ one }) {
   const shown = settled && !touched && !sent ? undefined : state;
   return html`<form class="form" id="answer" novalidate onSubmit=${send}>
     ${typed ? html`<${Typed} one=${one} form=${form} state=${shown} touched=${touched} faults=${faults} give=${next => keep({ filled: next })} />`
-      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}</form>${recorded}`;
+      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${own(state, asked.id) ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}</form>${recorded}`;
 }

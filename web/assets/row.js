@@ -2,6 +2,7 @@
 
 import { html, useMemo } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { mayDecide } from "./api.js";
+import { Guarded } from "./components.js";
 import { act } from "./guard.js";
 import { about, nameOfRow, shortID } from "./groups.js";
 import { Flag } from "./hints.js";
@@ -113,7 +114,11 @@ async function swiped(one) {
 }
 const canSnooze = one => !one.resolution && !one.sending && !one.snoozedUntilMs && mayDecide();
 
-export function Row({ one, top, position, total, current, list }) {
+export const Row = props => html`<${Guarded} instead=${html`<li class="row" style=${placed(props.top)}><span class="what">This request cannot be shown</span></li>`}><${Line} ...${props} /><//>`;
+
+const placed = top => top === undefined ? {} : { transform: `translateY(${top}px)` };
+
+function Line({ one, top, position, total, current, list }) {
   const { row } = about(one);
   const calls = list.length === 0 ? [one] : callsInRow(one), left = calls.filter(other => !other.resolution);
   const over = one.resolution, outcome = over && calls.length > 1 ? outcomeOfRow(calls) : outcomeOf(one);
@@ -131,7 +136,7 @@ export function Row({ one, top, position, total, current, list }) {
   };
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
       aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker) + (note && ", " + note))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
-      style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter} ...${useMemo(() => swipeLeft(() => void swiped(one)), [one])}>
+      style=${placed(top)} onClick=${open} onKeyDown=${enter} ...${useMemo(() => swipeLeft(() => void swiped(one)), [one])}>
     <span class="lead"><${Icon} name=${iconOf(one)} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : plain(sessionName(one))}`}
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <${What} row=${row} />

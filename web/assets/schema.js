@@ -5,6 +5,7 @@ import { member, pretty } from "./exact.js";
 import { compare, isMultiple, isWhole } from "./numbers.js";
 
 const kinds = {
+  __proto__: null,
   object: v => v.kind === "object", array: v => v.kind === "array", string: v => v.kind === "string", number: v => v.kind === "number",
   integer: v => v.kind === "number" && isWhole(v.text), boolean: v => v.kind === "word" && v.value !== null, null: v => v.kind === "word" && v.value === null,
 };

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { call, failureWords, get, isPassing, newKey, path, retryIn } from "./api.js";
-import { Confirm, Failure, useRead } from "./components.js";
+import { Confirm, Failure, Guarded, useRead } from "./components.js";
 import { InputView } from "./content.js";
 import { describe } from "./kinds.js";
 import { conversation, readEvents, undelivered } from "./conversation.js";
@@ -21,6 +21,7 @@ import { person, reasonOf, roughly, settledWords, standing } from "./words.js";
 const shownAtOnce = 200; // events
 const mostFollowed = 2000; // the oldest leave the page when others come
 
+const unshown = html`<li class="line-of">This entry cannot be shown.</li>`;
 const words = status => status.replaceAll("_", " ");
 
 // Standing is how a run stands, as time goes on.
@@ -93,7 +94,7 @@ function Conversation({ id, last, runs, above }) {
   const { events, error, earlier } = useEvents(id, last);
   const items = events ? conversation(events, runs) : [];
   return html`<h2>Conversation</h2><${Failure} error=${error} />${earlier && html`<p><button onClick=${earlier}>Earlier</button></p>`}
-    ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} above=${above} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
+    ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Guarded} key=${item.key} instead=${unshown}><${Said} item=${item} above=${above} /><//>`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
 }
 
 const Task = ({ text }) => text && html`<blockquote class="task" aria-label="Input of the run">${marked(text)}</blockquote>`;
@@ -123,7 +124,7 @@ export function Session({ id }) {
       ["Runs", list.length > 0 && list.map(one => html`<div><${Standing} run=${one} />, <${When} ms=${one.submitted_at_ms} /> <${ID} id=${one.run_id} to=${runAddress(one.run_id)} /></div>`)]]} />`}`}`;
 }
 
-const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looking" };
+const said = { __proto__: null, accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looking" };
 
 function EventLine({ entry }) {
   const { event } = entry;
@@ -142,7 +143,7 @@ function Timeline({ id }) {
   const [{ events, cut, error }, show] = useState({});
   useEffect(() => followEvents(after => get(`${path("runs", id, "events")}?after=${after}`), show), [id]);
   return html`<h2>Timeline</h2><${Failure} error=${error} />${cut && html`<p class="quiet">Only the last ${events.length} events are shown.</p>`}
-    ${events && html`<ol class="timeline">${events.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
+    ${events && html`<ol class="timeline">${events.map(entry => html`<${Guarded} key=${entry.id} instead=${unshown}><${EventLine} entry=${entry} /><//>`)}</ol>`}`;
 }
 
 const titleOfWaiting = one => one.tool_name ? describe(one).title : one.questions?.[0]?.header || "Question";

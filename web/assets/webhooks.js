@@ -7,7 +7,7 @@ import { marked } from "./marks.js";
 import { When } from "./when.js";
 
 const kinds = [["approval", "approvals"], ["question", "questions"], ["clarification", "questions to a parent"], ["run", "run status changes and notifications"], ["worker", "output and worker events"]];
-const why = { gone: "its endpoint answered that it is gone", disabled: "an admin disabled it" };
+const why = { __proto__: null, gone: "its endpoint answered that it is gone", disabled: "an admin disabled it" };
 
 function MakeWebhook({ done }) {
   const [url, setURL] = useState("");

@@ -66,7 +66,7 @@ export function way(via) {
   return via.startsWith("api:") ? "in " + via.slice(4) : "in " + via;
 }
 
-export const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answered", declined: "Declined", cancelled: "Cancelled", expired: "Expired" };
+export const outcomes = { __proto__: null, allowed: "Allowed", denied: "Denied", answered: "Answered", declined: "Declined", cancelled: "Cancelled", expired: "Expired" };
 
 // person is how the page calls who decided.
 export const person = by => by === "user:local" || !by ? "someone without a name" : by.replace(/^user:/, "");
@@ -95,6 +95,7 @@ export const spoken = text => text && !/^[ \t\n]+$/.test(text) ? text : "";
 // deadlines says what the deadline of a request does, in a sentence and shortly. With "keep" it does nothing,
 // and a prompt has no deadline.
 const deadlines = {
+  __proto__: null,
   deny: ["is denied", "denies"], cancel_run: ["the run ends", "ends the run"],
   decline: ["is declined", "declines"], answer: ["gets its default answer", "answers with the default"],
 };

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 const assets = process.env.HOLDPOINT_ASSETS;
 const { read } = await import(assets + "/exact.js");
-const { filled, formOf } = await import(assets + "/form.js");
+const { filled, formOf, own } = await import(assets + "/form.js");
 const { compare, isMultiple, isWhole, typedNumber } = await import(assets + "/numbers.js");
 const { faults } = await import(assets + "/schema.js");
 
@@ -126,6 +126,17 @@ test("numbers keep their digits", () => {
   assert.deepEqual([compare("9007199254740993", "9007199254740992"), compare("1.0", "1"), compare("-2", "-1"), compare("1e400", "1e399"), compare("-0", "0"), compare("0.1", "0.01")], [1, 0, -1, 1, 0, 1]);
   assert.deepEqual([isWhole("1.0"), isWhole("1e-1"), isWhole("10e-1"), isMultiple("0.3", "0.1"), isMultiple("1", "0.3"), isMultiple("1e999999999", "3")], [true, false, true, true, false, true]);
   assert.deepEqual(["007", "-.5", "1.", "", "1e5", "0x1", "NaN", "--1", "1 2"].map(typedNumber), ["7", "-0.5", "1", undefined, "1e5", undefined, undefined, undefined, undefined]);
+});
+
+test("no name that an agent gives is one that every object has", () => {
+  const names = ["constructor", "toString", "__proto__"], kinds = [{ type: "boolean" }, { enum: ["a"] }, { anyOf: [{ type: "string" }, { type: "integer" }] }, { type: "string", format: "constructor" }];
+  for (const name of names) for (const kind of kinds) {
+    const text = `{"type":"object","properties":{${JSON.stringify(name)}:${JSON.stringify(kind)},"other":{"type":"string"}}}`, node = tree(text), form = formOf(node);
+    assert.deepEqual(filled(form, JSON.parse('{"other":"typed"}'), node), { text: '{"other":"typed"}', faults: [] }, text);
+    assert.deepEqual(filled(form, JSON.parse(JSON.stringify({ ...form.start, other: "typed" })), node).text, '{"other":"typed"}', text);
+  }
+  for (const format of names) assert.deepEqual(property({ type: "string", format }).limits, [], format);
+  assert.equal(own(JSON.parse('{"__proto__":"typed"}'), "__proto__"), "typed");
 });
 
 test("a schema that leads in circles ends", () => {

@@ -14,7 +14,7 @@ globalThis.setTimeout = (does, ms) => timers.push({ does, ms });
 globalThis.clearTimeout = () => {};
 globalThis.fetch = path => new Promise(answer => asked.push({ path, answer: (body, status = 200) => { answer({ ok: status < 300, status, text: async () => JSON.stringify(body) }); return settle(); } }));
 
-const { acknowledged, inbox, lookUp, onArrival, start } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+const { acknowledged, arrange, inbox, lookUp, onArrival, start } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
 const item = (id, created_at_ms) => ({ session_id: "s-" + id, run_id: "r", agent_id: "a", request: { id, handle: id, tool_name: "Bash", created_at_ms } });
 const page = (items, next_cursor) => ({ items, pagination: { has_more: !!next_cursor, next_cursor } });
 // Another tab has the stream, and this one has missed a part of it.
@@ -99,4 +99,8 @@ test("what is no longer listed is looked up until its outcome is known", async (
   await of("y")[2].answer({ title: "gone" }, 404);
   await of("z")[1].answer({ title: "who?" }, 401);
   assert.deepEqual([open("y"), waiting(1000).length], [false, 0]);
+});
+
+test("an order that the address makes up is the usual one", () => {
+  for (const order of ["__proto__", "constructor", "up"]) assert.doesNotThrow(() => arrange(order), order);
 });
