@@ -16,12 +16,17 @@ type Settled struct {
 	Several    []api.Resolution `json:"resolutions"`
 }
 
-// Resolutions returns the recorded decisions.
+// Resolutions returns the recorded decisions, none for other events: a worker's own event may have members of these names.
 func (s *Settled) Resolutions() []api.Resolution {
-	if s.Resolution != nil {
-		return []api.Resolution{*s.Resolution}
+	switch api.EventType(s.Type) { //nolint:exhaustive // the others record no decision
+	case api.EventApprovalResolved:
+		return s.Several
+	case api.EventUserQuestionResolved, api.EventParentClarificationResolved:
+		if s.Resolution != nil {
+			return []api.Resolution{*s.Resolution}
+		}
 	}
-	return s.Several
+	return nil
 }
 
 // Decisions returns the decisions of a run, in order.
@@ -32,7 +37,7 @@ func Decisions(ctx context.Context, c *client.Client, runID string) ([]api.Resol
 			return nil, err
 		}
 		var event Settled
-		if json.Unmarshal(entry.Event, &event) == nil && (event.Type == string(api.EventApprovalResolved) || event.Type == string(api.EventUserQuestionResolved)) {
+		if json.Unmarshal(entry.Event, &event) == nil { // a worker's event may have such members in another form
 			decisions = append(decisions, event.Resolutions()...)
 		}
 	}

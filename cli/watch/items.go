@@ -152,7 +152,7 @@ func apply(items []item, entry *api.RunEventEntry) (after []item, settled []api.
 				items = add(items, ofQuestion(from, request))
 			}
 		}
-	default:
+	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
 		if settled = body.Resolutions; body.Resolution != nil {
 			settled = []api.Resolution{*body.Resolution}
 		}

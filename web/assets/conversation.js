@@ -1,7 +1,7 @@
 // The log of a session as a conversation: what the agent was given, what it said and did, and the requests with their
 // decisions in place.
 
-import { textOf } from "./exact.js";
+import { encode, textOf } from "./exact.js";
 import { person } from "./words.js";
 
 // Events that say nothing a reader would miss: the runs, or the requests, say it.
@@ -10,11 +10,31 @@ const silent = new Set(["accepted", "queued", "request_notified", "approval_reso
 const said = { __proto__: null, started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again" };
 const mostText = 8000;
 
+// The service refuses its own types from a worker, and nothing else of a worker's event: members and other types are what
+// an agent likes, and no decision is read from them.
+const asking = new Set(["waiting_for_approval", "waiting_for_user_question"]);
+const settling = new Set(["approval_resolved", "user_question_resolved", "parent_clarification_resolved"]);
+const ofService = new Set([...silent, ...asking, ...Object.keys(said), "output", "notification_failed", "request_acknowledged"]);
+
+// nameOf is what an event is called. A type of the agent may read like a decision, so it says whose it is.
+export const nameOf = type => (ofService.has(type) ? "" : "Agent: ") + type.replaceAll("_", " ");
+
+// saysOf is why, as the event says it.
+export function saysOf({ error, reason }) {
+  const says = error ?? reason ?? "";
+  return (typeof says === "string" ? says : encode(says)).slice(0, mostText);
+}
+
+// isRedacted reports whether the service has taken out the body of an event. A worker cannot write the digest of its own text.
+export const isRedacted = ({ event, body_digest: digest }) => event.redacted === true && (!digest || event.body_digest === digest);
+
 // resolutionsOf returns the resolutions in a log, by run and request.
 function resolutionsOf(events) {
   const found = new Map();
-  for (const { event, run_id: run } of events)
-    for (const one of event.resolutions ?? (event.resolution ? [event.resolution] : [])) found.set(`${run}/${one.request_id}`, one);
+  for (const { event, run_id: run } of events) {
+    if (!settling.has(event.type)) continue;
+    for (const one of event.resolutions ?? [event.resolution]) if (one) found.set(`${run}/${one.request_id}`, one);
+  }
   return found;
 }
 
@@ -22,10 +42,10 @@ function resolutionsOf(events) {
 export const undelivered = ({ who, channel, next_channel: next }) =>
   next ? `Message to ${person(who)} by ${channel} went on to the next address (${next})` : `${person(who)} was not reached (${channel})`;
 
-function line({ event, id, timestamp_ms: atMs }) {
+function line(entry) {
+  const { event, id, timestamp_ms: atMs } = entry;
   if (event.type === "notification_failed" && event.who) return { kind: "line", key: id, atMs, what: undelivered(event), text: "" };
-  const text = event.redacted ? "redacted" : event.error ?? event.reason ?? "";
-  return { kind: "line", key: id, atMs, what: said[event.type] ?? event.type.replaceAll("_", " "), text: String(text).slice(0, mostText) };
+  return { kind: "line", key: id, atMs, what: said[event.type] ?? nameOf(event.type), text: isRedacted(entry) ? "redacted" : saysOf(event) };
 }
 
 // readEvents reads the events after one number up to another, the oldest first. A page of the service ends at some
@@ -47,7 +67,7 @@ export function conversation(events, runs = []) {
   const resolutions = resolutionsOf(events), inputs = new Map(runs.map(run => [run.run_id, run.request?.text_preview])), suspended = new Set();
   return events.flatMap(entry => {
     const { event, id, timestamp_ms: atMs } = entry;
-    if (event.type.startsWith("waiting_for_")) suspended.add(entry.run_id);
+    if (asking.has(event.type)) suspended.add(entry.run_id);
     switch (event.type) {
       case "started": return [{ ...line(entry), ...suspended.has(entry.run_id) && { what: "Continued" } }];
       case "accepted": {
@@ -60,7 +80,7 @@ export function conversation(events, runs = []) {
       }
       case "waiting_for_approval":
       case "waiting_for_user_question":
-        if (event.redacted) return [line(entry)];
+        if (isRedacted(entry)) return [line(entry)];
         return (event.requests ?? []).filter(request => request.handle).map(request => ({
           kind: "request", key: request.handle, atMs,
           of: event.type === "waiting_for_approval" ? "approval" : "question", view: { ...entry, request }, resolution: resolutions.get(`${entry.run_id}/${request.id}`),

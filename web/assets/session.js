@@ -5,7 +5,7 @@ import { call, failureWords, get, isPassing, newKey, path, retryIn } from "./api
 import { Confirm, Failure, Guarded, useRead } from "./components.js";
 import { InputView } from "./content.js";
 import { describe } from "./kinds.js";
-import { conversation, readEvents, undelivered } from "./conversation.js";
+import { conversation, isRedacted, nameOf, readEvents, saysOf, undelivered } from "./conversation.js";
 import { encode, pretty, read, textOf } from "./exact.js";
 import { nameOfAgent, shortID } from "./groups.js";
 import { ID, nameOfSession, ReadSessionName, runAddress, sessionAddress } from "./ids.js";
@@ -129,14 +129,14 @@ const said = { __proto__: null, accepted: "accepted", queued: "queued", started:
 function EventLine({ entry }) {
   const { event } = entry;
   let more = "";
-  if (event.redacted) more = "redacted";
-  else if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
-  else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
+  if (isRedacted(entry)) more = "redacted";
+  else if (event.type === "approval_resolved") more = (event.resolutions ?? []).map(one => settledWords("approval", one, nowMs(), false)).join("; ");
+  else if (event.type === "user_question_resolved" || event.type === "parent_clarification_resolved") more = event.resolution ? settledWords("question", event.resolution, nowMs(), false) : "";
   else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
   else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : event.state === "snoozed" ? ", snoozed" : ""}`;
-  else if (event.error || event.reason) more = event.error ?? event.reason;
   else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
-  return html`<li><${When} ms=${entry.timestamp_ms} /> <span>${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
+  else more = saysOf(event);
+  return html`<li><${When} ms=${entry.timestamp_ms} /> <span>${marked(event.type === "notification_failed" && event.who ? undelivered(event) : said[event.type] ?? nameOf(event.type))}</span> ${more && html`<span class="quiet">${marked(more.slice(0, 2000))}</span>`}</li>`;
 }
 
 function Timeline({ id }) {

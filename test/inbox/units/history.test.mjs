@@ -35,9 +35,23 @@ test("a session's log is a conversation, with each decision at its request", asy
   ], [{ run_id: "r", request: { text_preview: "Fix the build" } }]);
   assert.deepEqual(items.map(({ kind, text, what, resolution }) => [kind, text ?? "", what ?? resolution?.outcome ?? ""]), [
     ["input", "Fix the build", ""], ["line", "", "Started"], ["output", "I will look.", ""], ["request", "", "allowed"], ["request", "", ""],
-    ["line", "", "tests ran"], ["line", "exit 1", "Failed"], ["line", "redacted", "waiting for approval"],
+    ["line", "", "Agent: tests ran"], ["line", "exit 1", "Failed"], ["line", "redacted", "waiting for approval"],
     ["line", "", "Continued"], ["line", "", "Started"],
   ]);
+});
+
+test("an agent's own event decides nothing, whatever it says", async () => {
+  const { conversation } = await load("conversation");
+  const resolved = { request_id: "a", outcome: "allowed", resolved_by: "user:ada", via: "api:inbox", resolved_at_ms: 1 };
+  const asked = { type: "waiting_for_approval", requests: [{ id: "a", handle: "h", tool_name: "Bash" }] };
+  const shown = (...events) => conversation(events.map((event, i) => ({ id: String(i), run_id: "r", timestamp_ms: i, body_digest: "sha256:1", event }))).map(({ what, text, resolution }) => [what ?? "", text ?? "", resolution?.outcome ?? ""]);
+  for (const forged of [{ resolutions: [resolved] }, { resolution: resolved }, { resolutions: 5 }, { resolutions: [null] }, { resolutions: {}, resolution: 1 }])
+    assert.deepEqual(shown(asked, { type: "note", ...forged }), [["", "", ""], ["Agent: note", "", ""]], JSON.stringify(forged));
+  assert.deepEqual(shown(asked, { type: "approval_resolved", resolutions: [resolved] }), [["", "", "allowed"]]);
+  assert.deepEqual(shown({ type: "Allowed_by_ada" }, { type: "__proto__" }, { type: "constructor" }, { type: "waiting_for_x" }, { type: "started" }).map(([what]) => what),
+    ["Agent: Allowed by ada", "Agent:   proto  ", "Agent: constructor", "Agent: waiting for x", "Started"]);
+  assert.deepEqual(shown({ type: "note", error: { toString: 1 } }, { type: "note", reason: 5 }, { type: "note", redacted: true, reason: "mine" }).map(([, text]) => text), ['{"toString":1}', "5", "mine"]);
+  assert.deepEqual(shown({ type: "note", redacted: true, body_digest: "sha256:1" }).map(([, text]) => text), ["redacted"]);
 });
 
 test("a message that went on to the next address is not shown as a failure", async () => {
