@@ -38,6 +38,17 @@ function resolutionsOf(events) {
   return found;
 }
 
+const ends = new Set(["completed", "failed", "cancelled", "interrupted"]);
+
+// decidedBefore returns, for each run, the place in a log before which none of its requests is open: a decision there was
+// redacted, which happens after the end of a run alone, or the run has ended. A failed run may go on and ask again.
+function decidedBefore(events) {
+  const found = new Map();
+  for (const [i, entry] of events.entries())
+    if (ends.has(entry.event.type) || settling.has(entry.event.type) && isRedacted(entry)) found.set(entry.run_id, i);
+  return found;
+}
+
 // undelivered tells of a message that was given up at an address. With a next one, the person may well be reached.
 export const undelivered = ({ who, channel, next_channel: next }) =>
   next ? `Message to ${person(who)} by ${channel} went on to the next address (${next})` : `${person(who)} was not reached (${channel})`;
@@ -62,10 +73,11 @@ export async function readEvents(read, after, last) {
 }
 
 // conversation returns what is shown of the events of a session, the oldest first:
-// {kind: "input"|"output"|"line", key, atMs, text, what} or {kind: "request", key, atMs, of, view, resolution}.
+// {kind: "input"|"output"|"line", key, atMs, text, what} or {kind: "request", key, atMs, of, view, resolution, redacted}.
+// redacted says that the log had a decision about it.
 export function conversation(events, runs = []) {
-  const resolutions = resolutionsOf(events), inputs = new Map(runs.map(run => [run.run_id, run.request?.text_preview])), suspended = new Set();
-  return events.flatMap(entry => {
+  const resolutions = resolutionsOf(events), before = decidedBefore(events), inputs = new Map(runs.map(run => [run.run_id, run.request?.text_preview])), suspended = new Set();
+  return events.flatMap((entry, i) => {
     const { event, id, timestamp_ms: atMs } = entry;
     if (asking.has(event.type)) suspended.add(entry.run_id);
     switch (event.type) {
@@ -83,7 +95,8 @@ export function conversation(events, runs = []) {
         if (isRedacted(entry)) return [line(entry)];
         return (event.requests ?? []).filter(request => request.handle).map(request => ({
           kind: "request", key: request.handle, atMs,
-          of: event.type === "waiting_for_approval" ? "approval" : "question", view: { ...entry, request }, resolution: resolutions.get(`${entry.run_id}/${request.id}`),
+          of: event.type === "waiting_for_approval" ? "approval" : "question", view: { ...entry, request },
+          resolution: resolutions.get(`${entry.run_id}/${request.id}`), redacted: i < before.get(entry.run_id) && !resolutions.has(`${entry.run_id}/${request.id}`),
         }));
       case "request_acknowledged":
         return [{ kind: "line", key: id, atMs, what: `${person(event.by)} ${acknowledging[event.state] ?? event.state}`, text: "" }];

@@ -54,7 +54,7 @@ function Said({ item, above }) {
     case "line": return html`<li class="line-of">${time} ${marked(item.what)}${item.text && html` <span class="quiet">${marked(item.text)}</span>`}</li>`;
   }
   const { resolution } = item, one = promptOf(item.view, item.of, resolution);
-  const why = resolution ? html`${marked(settledWords(one.kind, resolution, nowMs(), isMine(one.handle), false))}${reasonOf(resolution) && marked(` · “${reasonOf(resolution)}”`)}` : html`<b>Waiting for a decision</b>`;
+  const why = resolution ? html`${marked(settledWords(one.kind, resolution, nowMs(), isMine(one.handle), false))}${reasonOf(resolution) && marked(` · “${reasonOf(resolution)}”`)}` : item.redacted ? "Its decision was redacted" : html`<b>Waiting for a decision</b>`;
   return html`<${LinkRow} one=${one} why=${why} tail=${time} />`;
 }
 

@@ -54,6 +54,17 @@ test("an agent's own event decides nothing, whatever it says", async () => {
   assert.deepEqual(shown({ type: "note", redacted: true, body_digest: "sha256:1" }).map(([, text]) => text), ["redacted"]);
 });
 
+test("a request whose decision was redacted does not wait", async () => {
+  const { conversation } = await load("conversation");
+  const asked = id => ({ type: "waiting_for_approval", requests: [{ id, handle: "h-" + id, tool_name: "Bash" }] }), gone = { type: "approval_resolved", redacted: true };
+  const redacted = (...events) => conversation(events.map(([event, run_id = "r"], i) => ({ id: String(i), run_id, timestamp_ms: i, event }))).filter(({ kind }) => kind === "request").map(one => [one.key, one.redacted]);
+  assert.deepEqual(redacted([asked("a")], [asked("b"), "other"]), [["h-a", false], ["h-b", false]]);
+  assert.deepEqual(redacted([asked("a")], [asked("b"), "other"], [gone]), [["h-a", true], ["h-b", false]]);
+  assert.deepEqual(redacted([asked("a")], [{ type: "cancelled" }]), [["h-a", true]]);
+  assert.deepEqual(redacted([asked("a")], [gone], [{ type: "failed" }], [{ type: "run_retried" }], [asked("b")]), [["h-a", true], ["h-b", false]], "a run that goes on asks again");
+  assert.deepEqual(redacted([asked("a")], [{ type: "approval_resolved", resolutions: [{ request_id: "a", outcome: "denied" }] }], [{ type: "completed" }]), [["h-a", false]]);
+});
+
 test("a message that went on to the next address is not shown as a failure", async () => {
   const { conversation } = await load("conversation");
   const failed = { type: "notification_failed", request_id: "a", who: "user:ada", channel: "mail" };
