@@ -163,6 +163,7 @@ func (f *flows) pagesAndAll(t *testing.T) {
 		{"Family", f.family},
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},
+		{"FirstToken", f.firstToken},
 		{"Webhooks", f.webhooks},
 		{"Push", f.push},
 		{"Addresses", f.addresses},

@@ -161,6 +161,35 @@ func (f *flows) excluded(t *testing.T, p *page, admin *client.Client, service *r
 	item.status("Allowed by you")
 }
 
+// firstToken creates the first token of a service that was open until then: the secret is shown until the person is done
+// with it, and then the page asks for a token.
+func (f *flows) firstToken(t *testing.T) {
+	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
+	service.ConnectPatiently()
+	p := openPage(t, f.browser, service.URL(), "/settings")
+	p.find("textbox", "Name").write("root")
+	p.find("combobox", "Role").choose("admin: may do everything")
+	// The page is told that it is signed out, and shows the secret.
+	p.eval(`(() => {
+		const real = globalThis.fetch;
+		globalThis.refused = 0;
+		globalThis.fetch = async (...args) => { const response = await real(...args); if (response.status === 401) refused++; return response; };
+		return "";
+	})()`)
+	p.find("button", "Create token").click()
+	secret := strings.Trim(p.find("region", "The new token").call(`function() { return this.querySelector("pre").innerText.trim() }`, nil), `"`)
+	require.Regexp(t, "^holdpoint_[0-9A-Za-z]{49}$", secret)
+	p.until("a read was refused", func() bool { return p.read("String(refused)") != "0" })
+	p.frame()
+	require.Contains(t, p.shown(), secret)
+	p.find("button", "Done").click()
+	p.find("heading", "Sign in")
+	require.NotContains(t, p.shown(), secret)
+	me, err := service.Connect(client.WithToken(secret)).Me(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, api.RoleAdmin, me.Role)
+}
+
 // tokens manages tokens in the settings: a token is created, its secret is shown once, and it works
 // until it is revoked.
 func (f *flows) tokens(t *testing.T) {

@@ -30,8 +30,22 @@ const accountChanged = () => { for (const listener of accountListeners) listener
 
 export const mayDecide = () => ["operator", "admin"].includes(account.me?.role);
 
+let kept = 0, late = false;
+
+// keepPage keeps the page although the service asks for a sign-in, while it shows what cannot be shown again. It returns
+// what ends that; the sign-in comes then.
+export function keepPage() {
+  kept++;
+  return () => {
+    kept--;
+    queueMicrotask(() => { if (late) signedOut(); }); // the next part of the page may keep it
+  };
+}
+
 export function signedOut() {
   if (account.signedOut) return;
+  late = kept > 0;
+  if (late) return;
   Object.assign(account, { me: null, signedOut: true });
   accountChanged();
 }

@@ -1,8 +1,8 @@
 // What pages are made of: what they read, tables, refusals, questions before a deed, secrets.
 
 import { copied } from "./clipboard.js";
-import { Component, html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { failureWords, get, isPassing, retryIn } from "./api.js";
+import { Component, html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { failureWords, get, isPassing, keepPage, retryIn } from "./api.js";
 import { marked } from "./marks.js";
 
 // useRead reads an address, again after reload(), after a failure that may pass, and every so often when asked. The
@@ -75,8 +75,12 @@ export function Confirm({ label, question, does }) {
   return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
 }
 
+// useKept keeps the page while it is on, although the service asks for a sign-in.
+export const useKept = (on = true) => useLayoutEffect(() => on ? keepPage() : undefined, [on]);
+
 // Secret shows one once: neither this page nor the service can show it again.
 export function Secret({ label, secret, close, children }) {
+  useKept();
   return html`<section class="form" aria-label=${label}><p>${children} It is shown here, once:</p>
     <pre class="secret" tabindex="0" aria-label="Secret"><code>${secret}</code></pre>
     <p class="buttons"><${Copy} text=${secret} quiet=${false} /><button class="quiet" onClick=${close}>Done</button></p></section>`;

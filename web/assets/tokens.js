@@ -2,7 +2,7 @@
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, newKey, path } from "./api.js";
-import { Confirm, Failure, Secret, Table, useRead } from "./components.js";
+import { Confirm, Failure, Secret, Table, useKept, useRead } from "./components.js";
 import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
 import { When } from "./when.js";
@@ -17,11 +17,14 @@ function MakeToken({ done }) {
   const [forMs, setForMs] = useState(0);
   const [problem, setProblem] = useState("");
   const [key] = useState(newKey);
+  const [sending, send] = useState(false);
+  useKept(sending); // with the first token, the service asks for a sign-in before its answer is here
   const submit = event => {
     event.preventDefault();
     setProblem("");
+    send(true);
     call("POST", "/v1/tokens", { name: name.trim(), role, ...(forMs && { expires_after_ms: forMs }) }, { "Idempotency-Key": key })
-      .then(done, error => setProblem(error.problem?.errors?.[0]?.detail ?? error.message));
+      .then(done, error => { send(false); setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
   };
   return html`<form class="form settings" onSubmit=${submit}>
     <label>Name<input required maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></label>
