@@ -109,7 +109,10 @@ export function headers(more = {}) {
   return all;
 }
 
-// call makes one call. It throws Refused for an answer that refuses, and another Error when there was no answer.
+const unreached = cause => new Error("The service cannot be reached.", { cause }); // a browser's own words differ, and say less
+
+// call makes one call. A gateway may answer in the place of the service, with a page that asks for a sign-in: nothing was
+// recorded then. It throws Refused for an answer that refuses, and another Error when there was no answer.
 export async function call(method, path, body, more) {
   if (method !== "GET" && !account.me && path !== "/v1/login") await readAccount();
   const options = { method, headers: headers(more), credentials: "same-origin", cache: "no-store" };
@@ -121,9 +124,10 @@ export async function call(method, path, body, more) {
   try {
     response = await fetch(path, options);
     text = await response.text();
-  } catch (cause) { throw new Error("The service cannot be reached.", { cause }); } // a browser's own words differ, and say less
+  } catch (cause) { throw unreached(cause); }
+  if (response.redirected && new URL(response.url).pathname !== new URL(path, response.url).pathname) throw unreached();
   let document = null;
-  try { document = text ? parse(text) : null; } catch { /* a proxy's page */ }
+  if (response.status !== 204) try { document = parse(text); } catch (cause) { if (response.ok) throw unreached(cause); }
   if (!response.ok) {
     if (response.status === 401 && !more?.Authorization) signedOut();
     throw new Refused(response.status, document ?? {});

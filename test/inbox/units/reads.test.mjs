@@ -27,3 +27,20 @@ test("people are told that the page tries again only where it does", async () =>
   assert.equal(failureWords(new Refused(503, { detail: "busy" })), "The service failed (503). Trying again…");
   assert.equal(failureWords(new Refused(404, { detail: "No session \"x\"" })), "No session \"x\"");
 });
+
+test("what another program answers is not the service's reply", async () => {
+  globalThis.localStorage ??= { getItem: () => null };
+  const answers = (status, text, to, method = "GET") => {
+    globalThis.fetch = async path => ({ ok: status < 300, status, text: async () => text, redirected: to !== undefined, url: "https://holdpoint.example" + (to ?? path) });
+    return call(method, "/v1/runs/a%20b?limit=1").catch(error => error);
+  };
+  for (const other of [await answers(200, "<!doctype html><title>Sign in</title>"), await answers(200, ""), await answers(200, "{}", "/login"), await answers(403, "{}", "/login")]) {
+    assert.equal(other.message, "The service cannot be reached.");
+    assert.equal(isPassing(other), true);
+  }
+  assert.deepEqual(await answers(200, '{"a":1}'), { a: 1 });
+  assert.deepEqual(await answers(200, '{"a":1}', "/v1/runs/a%20b"), { a: 1 }, "the same address");
+  assert.equal(await answers(204, ""), null);
+  const failed = await answers(502, "<title>Bad gateway</title>");
+  assert.deepEqual([failed.status, isPassing(failed)], [502, true]);
+});
