@@ -61,8 +61,12 @@ const (
 // Site serves the pages.
 type Site struct{ files map[string]file }
 
-// versioned are the references of the page to the files of its version.
-var versioned = regexp.MustCompile(`((?:href|src)="` + assetsPath + `)([^"]+\.(?:js|css)")`)
+// scripts are the references of the page to scripts and styles.
+var scripts = regexp.MustCompile(`(?:href|src)="(` + assetsPath + `[^"]+\.(?:js|css))"`)
+
+// loader loads the page again if one of its scripts is missing. During an upgrade another replica may not have this version,
+// so the loader has the address that all versions have.
+const loader = assetsPath + "again.js"
 
 // New returns the site.
 func New() (*Site, error) {
@@ -87,12 +91,17 @@ func New() (*Site, error) {
 	for name, found := range maps.Clone(site.files) {
 		site.add(assetsPath+version+strings.TrimPrefix(name, assetsPath), found.text, immutable)
 	}
-	page := versioned.ReplaceAll(site.files[indexPage].text, []byte("${1}"+version+"${2}"))
-	site.add(indexPage, page, revalidated)
 	shell := []byte(`const shell = ["/"`)
-	for _, reference := range versioned.FindAllSubmatch(page, -1) {
-		shell = fmt.Appendf(shell, ", %q", assetsPath+strings.TrimSuffix(string(reference[2]), `"`))
-	}
+	page := scripts.ReplaceAllFunc(site.files[indexPage].text, func(reference []byte) []byte {
+		address := string(scripts.FindSubmatch(reference)[1])
+		if address == loader {
+			return reference
+		}
+		shell = fmt.Appendf(shell, ", %q", assetsPath+version+strings.TrimPrefix(address, assetsPath))
+		return bytes.Replace(reference, []byte(assetsPath), []byte(assetsPath+version), 1)
+	})
+	site.add(indexPage, page, revalidated)
+	shell = fmt.Appendf(shell, ", %q", loader) // last: the worker knows its version by the first script or style
 	site.add(worker, bytes.Replace(site.files[assetsPath+"sw.js"].text, []byte("const shell = ["), shell, 1), revalidated)
 	return site, nil
 }

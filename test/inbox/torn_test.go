@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ import (
 )
 
 // torn loses replies as a browser does when its network changes: first of scripts, then of the
-// page's reads.
+// page's reads. During an upgrade, scripts of the page's version are missing at another replica.
 func (f *flows) torn(t *testing.T) {
 	target, err := url.Parse(f.service.URL())
 	require.NoError(t, err)
@@ -45,4 +46,19 @@ func (f *flows) torn(t *testing.T) {
 	p.until("decisions, or none", func() bool {
 		return p.read(`document.querySelector(".day") ? "yes" : ""`) == "yes" || strings.Contains(p.shown(), "Nothing has been decided yet.")
 	})
+
+	const missing = 40 // of about twice as many
+	versioned := regexp.MustCompile(`^/assets/[0-9a-f]{16}/`)
+	var elsewhere atomic.Int64
+	replicas := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if versioned.MatchString(r.URL.Path) && elsewhere.Add(1) <= missing {
+			http.NotFound(w, r)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(replicas.Close)
+	p = openPage(t, f.browser, replicas.URL, "/")
+	p.find("heading", "Inbox")
+	require.Greater(t, elsewhere.Load(), int64(missing))
 }
