@@ -59,6 +59,9 @@ addEventListener("fetch", event => {
     event.waitUntil(keep().catch(() => {}));
   } else if (shell.includes(pathname) && pathname !== "/") {
     event.respondWith(cached(pathname).then(found => found ?? fetch(event.request)));
+  } else if (event.request.mode === "navigate") {
+    // The browser has asked already. Left alone it would ask once more, and a sign-in's code works once.
+    event.respondWith(Promise.resolve(event.preloadResponse).then(found => found ?? fetch(event.request)));
   }
 });
 

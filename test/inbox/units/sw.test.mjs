@@ -123,3 +123,20 @@ test("neither a sign-in of a proxy nor another version is kept", async () => {
     address => address === "/" ? { text: `<script src="/assets/fedcba9876543210/app.js">`, type: "text/html" } : right(address),
   ]) assert.deepEqual(await kept(wrong), []);
 });
+
+test("what the browser has asked for ahead is not asked for again", async () => {
+  const listeners = {}, fetched = [];
+  runInContext(source, createContext({
+    URL, location: { origin: "https://holdpoint.example" }, caches: { open: async () => ({ match: async () => true }) },
+    addEventListener: (type, listen) => { listeners[type] = listen; }, fetch: async ({ url }) => { fetched.push(url); return "fetched"; },
+  }));
+  const answer = async (path, mode, preloadResponse) => {
+    let given;
+    listeners.fetch({ request: { url: "https://holdpoint.example" + path, method: "GET", mode }, preloadResponse, respondWith: answer => { given = answer; }, waitUntil: () => {} });
+    return given && await given;
+  };
+  for (const path of ["/v1/oidc/callback?code=c", "/v1/oidc/start", "/docs/security", "/history"]) assert.equal(await answer(path, "navigate", Promise.resolve("ahead")), "ahead", path);
+  assert.deepEqual(fetched, []);
+  for (const none of [undefined, Promise.resolve(undefined)]) assert.equal(await answer("/docs", "navigate", none), "fetched");
+  assert.equal(await answer("/v1/me", "cors"), undefined, "the API is not the worker's");
+});
