@@ -131,10 +131,11 @@ const kindWords = { text: "Text", number: "A number", check: "Yes or no", list: 
 function optionLabel(option, field) {
   const title = textOf(option, "title");
   if (title) return title;
-  if (field.kind === "fixed") return field.label;
+  const constOf = one => member(one.schema, "const");
+  if (constOf(field)) return labelOf(constOf(field));
   if (field.kind !== "object") return field.format === "date" || field.format === "date-time" ? "A date" : kindWords[field.kind];
-  const apart = field.fields.find(one => one.kind === "fixed");
-  return apart ? apart.label : field.fields.slice(0, 3).map(one => one.title).join(", ");
+  const apart = field.fields.find(constOf);
+  return apart ? labelOf(constOf(apart)) : field.fields.slice(0, 3).map(one => one.title).join(", ");
 }
 
 // unionOf returns the options of a schema that allows one of several forms, [{label, field}]; undefined where there are
@@ -159,8 +160,10 @@ function fieldOf(name, given, within, required, depth = 0) {
   const as = (kind, more = {}) => { const field = { ...base, kind, limits: limitsOf(schema, kind, more.type), ...more }; field.start = startOf(field); return field; };
   const types = typesOf(schema).filter(type => type !== "null"), [type] = types;
 
+  // A value that may be left out is chosen. Shown without a control, it would read as if it was sent.
   const fixed = member(schema, "const");
-  if (fixed) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
+  if (fixed && (required && !nullable || base.preset && same(base.preset, fixed))) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
+  if (fixed) return as("choice", { choices: toldApart([{ node: fixed, label: labelOf(fixed), description: "" }]) });
   const choices = choicesOf(schema, within);
   if (choices && type !== "array" && type !== "object") return as("choice", { choices: toldApart(choices.filter(one => !isNull(one.node))) });
   const options = unionOf(schema, within, depth);
@@ -236,7 +239,7 @@ export const own = (raw, name) => Object.hasOwn(raw ?? {}, name) ? raw[name] : u
 function valueOf(field, raw, wrong = [], at = "") {
   const empty = field.required && field.nullable ? "null" : undefined;
   switch (field.kind) {
-    case "fixed": return field.required || field.preset ? field.text : undefined;
+    case "fixed": return field.text;
     case "check": case "yesno": case "choice": return raw ?? empty;
     case "choices": return raw?.length ? `[${field.choices.map(one => one.text).filter(text => raw.includes(text)).join(",")}]` : empty ?? emptyList(field);
     case "number": return raw?.trim() ? numberOf(raw, wrong, at) : empty;

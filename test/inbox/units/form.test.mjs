@@ -46,7 +46,9 @@ test("every schema has the field that fits it", () => {
     ["an optional boolean", { type: "boolean" }, "yesno"], ["a required boolean", { type: "boolean" }, "check", undefined, required],
     ["a nullable required boolean", { type: ["boolean", "null"] }, "yesno", undefined, required],
     ["lines", { type: "array", items: { type: "string" } }, "list"], ["numbers", { type: "array", items: { type: "integer" } }, "list"],
-    ["a fixed value", { const: "v1" }, "fixed"],
+    ["a fixed value", { const: "v1" }, "fixed", undefined, required], ["one that is preset", { const: "v1", default: "v1" }, "fixed"],
+    ["one that may be left out", { const: true }, "choice", ["Yes"]], ["one that may be null", { anyOf: [{ const: "v1" }, { type: "null" }] }, "choice", ["v1"], required],
+    ["one that null is preset for", { anyOf: [{ const: "v1" }, { type: "null" }], default: null }, "choice", ["v1"]],
     ["a group", { type: "object", properties: { a: { type: "string" } } }, "object"],
     ["a list of objects", { type: "array", items: { type: "object" } }, "json"], ["a map", { type: "object", additionalProperties: { type: "string" } }, "json"],
     ["a union", { anyOf: [{ type: "string" }, { type: "integer" }] }, "union"], ["anything", {}, "json"], ["true", true, "json"],
@@ -89,7 +91,8 @@ test("an answer is what was filled in, and what is empty is absent", () => {
     [tags, ['"c"', '"a"'], {}, '{"x":["a","c"]}'], [tags, [], {}, "{}"], [tags, [], required, "{}", "/x: is required"], [{ type: "array", items: { enum: ["a"] } }, [], required, '{"x":[]}'], [tags, ['"a"', '"b"', '"c"'], {}, '{"x":["a","b","c"]}', "/x: must have at most 2 items"],
     [{ type: "array", items: { type: "string" } }, " one \n\ntwo", {}, '{"x":["one","two"]}'], [{ type: "array", items: { type: "integer" } }, "1\nb", {}, '{"x":[1,0]}', "/x/1: must be a number, such as 1.5"],
     [{ type: "array", items: { type: "integer", maximum: 3 }, default: [1, 2] }, undefined, {}, '{"x":[1,2]}'],
-    [{ const: "v1" }, undefined, required, '{"x":"v1"}'], [{ const: "v1" }, undefined, {}, "{}"],
+    [{ const: "v1" }, undefined, required, '{"x":"v1"}'], [{ const: "v1" }, undefined, {}, "{}"], [{ const: "v1" }, '"v1"', {}, '{"x":"v1"}'], [{ const: "v1", default: "v1" }, undefined, {}, '{"x":"v1"}'],
+    [{ anyOf: [{ const: "v1" }, { type: "null" }], default: null }, undefined, {}, "{}"], [{ anyOf: [{ const: "v1" }, { type: "null" }] }, undefined, required, '{"x":null}'],
     [group, undefined, {}, "{}"], [group, { city: "Rome", zip: "0" }, {}, '{"x":{"city":"Rome","zip":"0"}}'], [group, undefined, required, '{"x":{"zip":"0"}}', "/x/city: is required"],
     [groupOrNull, undefined, required, '{"x":null}'], [groupOrNull, { city: "Rome", zip: "0" }, required, '{"x":{"city":"Rome","zip":"0"}}'], [groupOrNull, { city: "", zip: "1" }, required, '{"x":{"zip":"1"}}', "/x/city: is required"],
     [groupOrNull, undefined, {}, "{}"], [{ ...groupOrNull, default: null }, undefined, {}, "{}"], [{ ...groupOrNull, default: null }, undefined, required, '{"x":null}'],
@@ -154,6 +157,9 @@ test("a union asks which, and then for its fields", () => {
   assert.deepEqual(answers(pay, { which: 1, of: { 1: { iban: "DE1" } } }, required), ['{"x":{"kind":"bank","iban":"DE1"}}']);
   assert.deepEqual(answers(pay, { which: 0, of: { 1: { iban: "DE1" }, 0: { number: "4" } } }, required), ['{"x":{"kind":"card","number":"4"}}']);
   assert.deepEqual(answers(pay, undefined), ["{}"], "an optional one is absent until it is chosen");
+
+  const optional = { oneOf: [{ type: "object", properties: { kind: { const: "card" }, number: { type: "string" } } }, { type: "object", properties: { kind: { const: "bank" }, iban: { type: "string" } } }] };
+  assert.deepEqual(property(optional).options.map(one => one.label), ["card", "bank"], "by the value that tells them apart, also where it may be left out");
 
   const either = { anyOf: [{ type: "integer" }, { type: "string" }, { type: "null" }] };
   assert.deepEqual(property(either).options.map(one => one.label), ["A number", "Text"]);
