@@ -18,14 +18,16 @@ export function Radios({ name, label, options, chosen, give, over, required = fa
 
 // A field for a date and time speaks in the time of the person's place; what is sent says which that is.
 const two = n => String(n).padStart(2, "0");
-function toLocal(text) {
+export function toLocal(text) {
+  // The year 0002 of a half typed date had an offset with seconds, which the text cannot say: converting it moves the minutes.
+  if (text && fromLocal(text.slice(0, 16)) === text) return text.slice(0, 16);
   const at = new Date(text ?? "");
   return Number.isNaN(at.getTime()) ? "" : `${String(at.getFullYear()).padStart(4, "0")}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;
 }
-function fromLocal(text) {
+export function fromLocal(text) {
   const at = new Date(text);
   if (!text || Number.isNaN(at.getTime())) return "";
-  const minutes = -at.getTimezoneOffset(), size = Math.abs(minutes);
+  const minutes = -Math.round(at.getTimezoneOffset()), size = Math.abs(minutes);
   return `${text.length === 16 ? text + ":00" : text}${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
