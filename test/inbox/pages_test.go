@@ -120,11 +120,14 @@ func (f *flows) refusedRetry(t *testing.T, p *page) {
 	p.find("combobox", "State")
 	p.eval(`(() => {
 		const real = fetch, effect = {kind: "deliver_answer", session_id: "s", effect_id: "e", run_id: "r", target_session_id: "s", state: "failed", attempts: 3, created_at_ms: 1};
-		globalThis.fetch = async (path, options) => path.startsWith("/v1/effects?") ? new Response(JSON.stringify({items: [effect], pagination: {has_more: false}}))
+		const sent = [["notify", ""], ["deliver_webhook", "callback"], ["deliver_webhook", "webhook_1"]].map(([kind, webhook_id]) => ({...effect, kind, webhook_id, effect_id: kind + webhook_id, state: "done"}));
+		globalThis.fetch = async (path, options) => path.startsWith("/v1/effects?") ? new Response(JSON.stringify({items: [effect, ...sent], pagination: {has_more: false}}))
 			: path.endsWith("/retry") ? new Response(JSON.stringify({detail: "the effect is done"}), {status: 409}) : real(path, options);
 		return "";
 	})()`)
 	p.find("combobox", "State").choose("failed")
+	to := p.eval(`[...document.querySelectorAll("tbody tr")].map(row => row.cells[4].innerText.trim().split("\n")[0]).join("; ")`)
+	require.Regexp(t, `^the same session; a person; the request's callback; Webhook webhook_1`, to)
 	p.find("button", "Try again").click()
 	p.until("why not", func() bool { return strings.Contains(p.shown(), "the effect is done") })
 }

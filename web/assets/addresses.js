@@ -1,12 +1,10 @@
 // A person's own addresses and quiet hours, in the settings.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { call, mayDecide, path } from "./api.js";
+import { call, inWords, mayDecide, path } from "./api.js";
 import { Confirm, Failure, Table, useFocus, useRead } from "./components.js";
 import { marked } from "./marks.js";
 import { When } from "./when.js";
-
-const inWords = error => error.problem?.errors?.[0]?.detail ?? error.message;
 
 // fields are the label and the attributes of an address, by the kind of its channel.
 const fields = {

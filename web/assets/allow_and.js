@@ -1,6 +1,7 @@
 // "Allow and …": a decision that also writes a rule. The service says which rules there are, and their texts.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { inWords } from "./api.js";
 import { allow, back, canDecide, deny, isOver, readOn } from "./approval.js";
 import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
@@ -85,7 +86,7 @@ export function AllowAnd({ one }) {
     let late = false;
     const atMs = nowMs(), term = { forMs: lifetimes.find(([name]) => name === lifetime)[1](atMs), atMs };
     const tried = [...others].sort((a, b) => isSeen(b) - isSeen(a)).slice(0, mostOthers);
-    explain(one, term.forMs, tried).then(found => { if (!late) { setTexts({ ...found, lifetime, term }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
+    explain(one, term.forMs, tried).then(found => { if (!late) { setTexts({ ...found, lifetime, term }); setProblem(""); } }, error => { if (!late) setProblem(inWords(error)); });
     return () => { late = true; };
   }, [lifetime]);
   // The first choice has the focus, unless the person has gone on already.

@@ -153,6 +153,9 @@ export const isPassing = error => !(error instanceof Refused) || error.status >=
 // retryIn is how many milliseconds a page waits before it repeats a read that has failed so many times in a row.
 export const retryIn = failures => Math.min(1000 * 2 ** (failures - 1), 30_000);
 
+// inWords is why the service refuses what somebody typed: what it says of the field, if it does.
+export const inWords = error => error.problem?.errors?.[0]?.detail ?? error.message;
+
 // problemWords say why a call failed, and failureWords also that the page repeats it, where it does.
 export const problemWords = error => error instanceof Refused && isPassing(error) ? `The service failed (${error.status}).` : error.message;
 export const failureWords = error => problemWords(error) + (isPassing(error) ? " Trying again…" : "");

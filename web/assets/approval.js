@@ -62,7 +62,7 @@ export function deny(one, event, more = {}) {
 }
 
 // What is sensitive is kept nowhere in the browser.
-const sensitive = ({ request }) => request.sensitive || request.sensitive_paths || request.questions?.some(asked => asked.sensitive);
+export const sensitive = ({ request }) => request.sensitive || request.sensitive_paths || request.questions?.some(asked => asked.sensitive);
 
 // A draft is what somebody has typed about a prompt and not sent yet. It survives a reload, and after that a decision
 // of somebody else.

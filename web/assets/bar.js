@@ -2,7 +2,7 @@
 // the prompt, and the reason of a denial, take the place of its buttons in the same height.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, readOn } from "./approval.js";
+import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, readOn, sensitive } from "./approval.js";
 import { account, settings } from "./api.js";
 import { Copy, useFocus } from "./components.js";
 import { canSend, sendEdit } from "./edit.js";
@@ -39,13 +39,15 @@ function AllowButton({ one, label = "Allow", off = false, onAllow, keyCap }) {
 const reasonsKept = 4;
 const reasonsOf = () => `reasons of ${account.me?.on_behalf_of ?? account.me?.principal}`; // another person in this browser has others
 const lastReasons = () => { try { return JSON.parse(settings.get(reasonsOf(), "[]")); } catch { return []; } };
-function keepReason(reason) {
-  if (reason) settings.set(reasonsOf(), JSON.stringify([reason, ...lastReasons().filter(one => one !== reason)].slice(0, reasonsKept)));
+function keepReason(one, reason) {
+  if (!reason || sensitive(one)) return;
+  const reasons = JSON.stringify([reason, ...lastReasons().filter(other => other !== reason)].slice(0, reasonsKept));
+  try { settings.set(reasonsOf(), reasons); } catch { /* the storage is full, and the decision does not need it */ }
 }
 const usual = ["Not needed", "Too risky", "Wrong target", "Ask me first"];
 
 export function denyWith(one, event, reason) {
-  keepReason(reason);
+  keepReason(one, reason);
   deny(one, event, reason ? { reason } : {});
 }
 

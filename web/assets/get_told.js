@@ -1,7 +1,7 @@
 // The line above the list that offers notifications, once on a device.
 
 import { html, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { settings } from "./api.js";
+import { inWords, settings } from "./api.js";
 import { tellHere } from "./push.js";
 import { keepFocus } from "./shown.js";
 
@@ -22,7 +22,7 @@ export function GetTold() {
     try {
       if (await tellHere()) end("yes", "Notifications are on. You can turn them off in Settings.");
     } catch (failed) {
-      end("no", failed.problem?.errors?.[0]?.detail ?? failed.message);
+      end("no", inWords(failed));
     }
     asks.current = false;
   };

@@ -1,12 +1,15 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
 import { followAim, hasAimed } from "./aimed.js";
-import { account, get, isPassing, onAccount, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
+import { account, get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
+import { drafts, isMine, onAnother } from "./kept.js";
 import { joinRow, leaveRow } from "./same_call.js";
 import { follow } from "./stream.js";
 import { shareStream } from "./tabs.js";
+
+export { claim, drafts, isMine } from "./kept.js";
 
 const offlineAfter = 10000;
 const mostSettled = 1000; // settled prompts that stay in the list; the oldest out of view go first
@@ -45,35 +48,7 @@ export const open = () => [...inbox.prompts.values()].filter(one => !one.resolut
 const idOf = (session, run, request) => [session, run, request].join("/");
 const byID = new Map(); // session/run/request to handle
 
-// mine are the handles about which the service has taken this browser's decision.
-const mine = new Set(JSON.parse(sessionStorage.getItem("mine") ?? "[]"));
-export const isMine = handle => mine.has(handle);
-export function claim(handle) {
-  mine.add(handle);
-  sessionStorage.setItem("mine", JSON.stringify([...mine].slice(-500)));
-}
-
-export const drafts = {
-  get: key => account.me ? sessionStorage.getItem("draft:" + key) : null, // until then they may be another person's
-  set: (key, value) => { if (account.me) sessionStorage.setItem("draft:" + key, value); },
-  drop(handle) {
-    for (const key of Object.keys(sessionStorage)) if (key.startsWith(`draft:${handle}:`)) sessionStorage.removeItem(key);
-  },
-};
-
-// Another person in this tab begins with nothing of the one before, neither decisions nor typed texts. What was typed
-// before the page knew who they are is theirs.
-let here;
-onAccount(() => {
-  const who = account.me && (account.me.on_behalf_of ?? account.me.principal), before = sessionStorage.getItem("who");
-  if (!who) return;
-  const was = here;
-  here = who;
-  if (who === before) return;
-  sessionStorage.setItem("who", who);
-  if (before === null) return;
-  mine.clear();
-  for (const key of Object.keys(sessionStorage)) if (key === "mine" || key.startsWith("draft:")) sessionStorage.removeItem(key);
+onAnother(was => {
   if (was) for (const one of inbox.prompts.values()) delete one.drafts;
   changed();
 });
@@ -187,7 +162,7 @@ export function showFresh() {
 export function settle(handle, resolution) {
   const one = inbox.prompts.get(handle);
   if (!one || one.resolution) return;
-  const elsewhere = !one.sending && !mine.has(handle);
+  const elsewhere = !one.sending && !isMine(handle);
   one.resolution = resolution;
   one.sending = "";
   inbox.selected.delete(handle);

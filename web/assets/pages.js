@@ -39,6 +39,15 @@ export function Workers() {
     ${lease.started_at_ms ? ago(lease.started_at_ms, data.now_ms) : html`<td></td>`}${ago(lease.updated_at_ms, data.now_ms)}<td><${When} ms=${lease.expires_at_ms}>${span(lease.expires_at_ms - data.now_ms)}<//></td><td>${nameOfAgent(lease.worker) === lease.worker ? marked(lease.worker) : html`<${ID} id=${lease.worker} />`}</td></tr>`)} />`}`;
 }
 
+// targetCell says for whom an effect is: a receiver outside of the service, or a session.
+function targetCell(effect) {
+  if (effect.kind === "notify") return html`<td>a person</td>`;
+  if (effect.webhook_id === "callback") return html`<td>the request's callback</td>`;
+  if (effect.webhook_id) return html`<td><${SmallID} id=${effect.webhook_id} of="Webhook" /></td>`;
+  if (effect.target_session_id === effect.session_id) return html`<td class="quiet">the same session</td>`;
+  return sessionCell(effect.target_session_id, { ...effect.target_session, agent_id: effect.target_agent_id });
+}
+
 export function Effects() {
   const asked = new URLSearchParams({ page: "true", limit: "100" });
   for (const name of ["state", "cursor"]) if (query().get(name)) asked.set(name, query().get(name));
@@ -48,7 +57,7 @@ export function Effects() {
   return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value, cursor: "" })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
     <${Failure} error=${problem || error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "Created", "From", "To", "Attempts", ""]} empty=${`No ${query().get("state") ? query().get("state") + " " : ""}deliveries.`} rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
     <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}<${SmallID} id=${effect.run_id} to=${runAddress(effect.run_id)} of="Run" /></td><td>${effect.state}</td>${ago(effect.created_at_ms, nowMs())}
-    ${sessionCell(effect.session_id, { ...effect.session, agent_id: effect.agent_id })}${effect.target_session_id === effect.session_id ? html`<td class="quiet">the same session</td>` : sessionCell(effect.target_session_id, { ...effect.target_session, agent_id: effect.target_agent_id })}<td>${effect.attempts}</td>
+    ${sessionCell(effect.session_id, { ...effect.session, agent_id: effect.agent_id })}${targetCell(effect)}<td>${effect.attempts}</td>
     <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />
     ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }
@@ -64,7 +73,7 @@ export function Settings() {
   useLayoutEffect(() => subscribe(tick), []);
   useLayoutEffect(() => onAccount(tick), []);
   const notify = async event => {
-    const granted = event.target.checked && await Notification.requestPermission() === "granted";
+    const granted = event.target.checked && await globalThis.Notification?.requestPermission() === "granted";
     settings.set("notifications", granted ? "on" : "off");
     tick();
   };

@@ -1,7 +1,7 @@
 // Notifications of the service in this browser (Web Push), which come while no page is open.
 
 import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { call, mayDecide, path, settings } from "./api.js";
+import { call, inWords, mayDecide, path, settings } from "./api.js";
 import { Failure, Table, useRead } from "./components.js";
 import { marked } from "./marks.js";
 import { When } from "./when.js";
@@ -104,7 +104,7 @@ function Push() {
     try {
       if (await permitted()) await subscribeHere(data.public_key).then(reload);
     } catch (failed) {
-      setProblem(failed.problem?.errors?.[0]?.detail ?? failed.message);
+      setProblem(inWords(failed));
     } finally {
       setBusy(false);
     }

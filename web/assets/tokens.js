@@ -1,7 +1,7 @@
 // The tokens of an administrator's settings: who may call, and until when.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, newKey, path } from "./api.js";
+import { account, call, inWords, newKey, path } from "./api.js";
 import { Confirm, Failure, Secret, Table, useKept, useRead } from "./components.js";
 import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
@@ -24,7 +24,7 @@ function MakeToken({ done }) {
     setProblem("");
     send(true);
     call("POST", "/v1/tokens", { name: name.trim(), role, ...(forMs && { expires_after_ms: forMs }) }, { "Idempotency-Key": key })
-      .then(done, error => { send(false); setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
+      .then(done, error => { send(false); setProblem(inWords(error)); });
   };
   return html`<form class="form settings" onSubmit=${submit}>
     <label>Name<input required maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></label>

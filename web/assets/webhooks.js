@@ -1,7 +1,7 @@
 // The webhooks of an administrator: where events are posted to, what failed, and what was given up.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, path } from "./api.js";
+import { account, call, inWords, path } from "./api.js";
 import { Confirm, Failure, Secret, Table, useRead } from "./components.js";
 import { marked } from "./marks.js";
 import { When } from "./when.js";
@@ -18,7 +18,7 @@ function MakeWebhook({ done }) {
     event.preventDefault();
     setProblem("");
     call("POST", "/v1/webhooks", { url: url.trim(), description: description.trim(), kinds: chosen })
-      .then(done, error => setProblem(error.problem?.errors?.[0]?.detail ?? error.message));
+      .then(done, error => setProblem(inWords(error)));
   };
   // A webhook without kinds gets all events.
   const toggle = (kind, on) => choose(on ? [...chosen, kind] : chosen.filter(one => one !== kind));

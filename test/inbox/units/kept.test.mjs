@@ -2,15 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-// storage is like the browser's: its keys are what is stored.
+// storage is like the browser's: its keys are what is stored. When it is full it takes nothing more.
+let full = false;
 const storage = kept => Object.defineProperties(kept, {
   getItem: { value: key => kept[key] ?? null },
-  setItem: { value: (key, value) => { kept[key] = String(value); } },
+  setItem: { value: (key, value) => { if (full) throw new DOMException("full", "QuotaExceededError"); kept[key] = String(value); } },
   removeItem: { value: key => { delete kept[key]; } },
 });
 const keeps = { "mine": '["h"]', "draft:h:answer": "a secret plan", "who": "user:ada", "other": "1" };
 globalThis.sessionStorage = storage(keeps);
-globalThis.localStorage = storage({});
+const settings = {};
+globalThis.localStorage = storage(settings);
 let me, fails = 0;
 const pauses = [];
 globalThis.setTimeout = (does, ms) => { pauses.push(ms); queueMicrotask(does); };
@@ -20,7 +22,7 @@ globalThis.fetch = async () => {
 };
 
 const { account, followAccount, signedOut } = await import(process.env.HOLDPOINT_ASSETS + "/api.js");
-const { drafts, inbox, isMine } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+const { claim, drafts, inbox, isMine } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
 const is = who => { me = who; Object.assign(account, { me: null, signedOut: false }); return followAccount(); };
 
 test("the same person finds what they typed, also with another token", async () => {
@@ -60,4 +62,26 @@ test("what somebody types before the page knows who they are is theirs, and repl
   drafts.set("g:answer", "typed");
   await is({ principal: "user:ada" });
   assert.equal(drafts.get("g:answer"), "before");
+});
+
+test("a storage that is full stops nothing", async () => {
+  await is({ principal: "user:ada" });
+  full = true;
+  assert.doesNotThrow(() => { drafts.set("h:answer", "typed"); claim("h"); });
+  full = false;
+  assert.equal(isMine("h"), true, "while the page is open");
+});
+
+test("reasons are kept for the next denial, but not those about sensitive requests", async () => {
+  Object.assign(globalThis, { setInterval() {}, location: { pathname: "/", search: "" }, addEventListener() {}, matchMedia: () => ({ addEventListener() {} }), document: { addEventListener() {} } });
+  const { denyWith } = await import(process.env.HOLDPOINT_ASSETS + "/bar.js");
+  const reasons = () => Object.entries(settings).filter(([name]) => name.includes("reasons")).map(([, value]) => value);
+  const settled = request => ({ handle: "h", request, resolution: {} });
+  for (const request of [{ sensitive: true }, { sensitive_paths: ["/token"] }]) denyWith(settled(request), {}, "the key leaked");
+  assert.deepEqual(reasons(), []);
+  full = true;
+  assert.doesNotThrow(() => denyWith(settled({}), {}, "too risky"));
+  full = false;
+  denyWith(settled({}), {}, "too risky");
+  assert.deepEqual(reasons(), ['["too risky"]']);
 });
