@@ -31,9 +31,12 @@ func (e *event) line() string {
 	if e.ID != "" {
 		words = append(words, e.ID)
 	}
-	for _, resolution := range append(e.Resolutions, e.Resolution) {
-		if resolution != nil {
-			words = append(words, resolution.RequestID, string(resolution.Outcome), "by", resolution.ResolvedBy)
+	switch api.EventType(e.Type) { //nolint:exhaustive // a worker's own events may have members of these names
+	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
+		for _, resolution := range append(e.Resolutions, e.Resolution) {
+			if resolution != nil {
+				words = append(words, resolution.RequestID, string(resolution.Outcome), "by", resolution.ResolvedBy)
+			}
 		}
 	}
 	return strings.Join(words, " ")
