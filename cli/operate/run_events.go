@@ -52,7 +52,7 @@ func eventText(entry *api.RunEventEntry) (kind, what string) {
 	for _, resolution := range body.Resolutions() {
 		texts = append(texts, resolution.RequestID+" "+resolutionText(&resolution))
 	}
-	if len(texts) == 0 {
+	if len(texts) == 0 && len(body.RequestIDs) > 0 {
 		texts = append(texts, strings.Join(body.RequestIDs, ", "))
 	}
 	for _, text := range []string{body.Content, body.Error, body.Reason} {
