@@ -126,9 +126,10 @@ func (f *flows) refusedRetry(t *testing.T, p *page) {
 		return "";
 	})()`)
 	p.find("combobox", "State").choose("failed")
+	again := p.find("button", "Try again")
 	to := p.eval(`[...document.querySelectorAll("tbody tr")].map(row => row.cells[4].innerText.trim().split("\n")[0]).join("; ")`)
 	require.Regexp(t, `^the same session; a person; the request's callback; Webhook webhook_1`, to)
-	p.find("button", "Try again").click()
+	again.click()
 	p.until("why not", func() bool { return strings.Contains(p.shown(), "the effect is done") })
 }
 
