@@ -42,28 +42,25 @@ const (
 
 // run checks a database that seems to be down until it answers, until ctx ends.
 func (o *outage) run(ctx context.Context, ready func(context.Context) error) error {
+	ticker := time.NewTicker(outageInterval)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-o.suspected:
 		}
-		if !check(ctx, ready) {
-			if ctx.Err() != nil {
-				return nil
-			}
+		away := !check(ctx, ready)
+		if away && ctx.Err() == nil {
 			o.begin(ctx)
-			ticker := time.NewTicker(outageInterval)
-			for away := true; away; {
-				select {
-				case <-ctx.Done():
-					ticker.Stop()
-					return nil
-				case <-ticker.C:
-					away = !check(ctx, ready)
-				}
+		}
+		for ticker.Reset(outageInterval); away; {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				away = !check(ctx, ready)
 			}
-			ticker.Stop()
 		}
 		o.over(ctx)
 	}
