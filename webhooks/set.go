@@ -76,12 +76,18 @@ func (s *Set) Owed(sessionID, agentID string, event api.EventType, owed func(at 
 func (w *want) matches(sessionID, agentID string, event api.EventType, kind api.WebhookKind) bool {
 	switch {
 	case w.events != nil && !w.events[event],
-		w.kinds != nil && !w.kinds[kind],
+		w.kinds != nil && !w.kinds[kind] && !w.namesAsWorker(event),
 		w.events == nil && w.kinds == nil && kind == api.WebhookWorker,
 		w.agents != nil && !w.agents[agentID]:
 		return false
 	}
 	return len(w.prefixes) == 0 || slices.ContainsFunc(w.prefixes, func(p string) bool { return strings.HasPrefix(sessionID, p) })
+}
+
+// namesAsWorker reports whether an endpoint names an event, and kind worker. The events about notifications were of this
+// kind, and endpoints of that time are still stored.
+func (w *want) namesAsWorker(event api.EventType) bool {
+	return w.events[event] && w.kinds[api.WebhookWorker]
 }
 
 // KindOf returns the kind of an event type.

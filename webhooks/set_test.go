@@ -37,7 +37,10 @@ func TestFiltersLetThroughWhatTheyName(t *testing.T) {
 		for name, settings := range map[string]Settings{"none": {}, "its type": {Events: []api.EventType{event}}, "its kind": {Kinds: []api.WebhookKind{api.WebhookRun}}} {
 			require.True(t, owed(NewSet([]Endpoint{{WebhookID: "w", Settings: settings}}), "s", "a", event), "%s, %s", event, name)
 		}
-		require.False(t, owed(NewSet([]Endpoint{{WebhookID: "w", Settings: Settings{Kinds: []api.WebhookKind{api.WebhookWorker}}}}), "s", "a", event), event)
+		worker := Settings{Kinds: []api.WebhookKind{api.WebhookWorker}}
+		require.False(t, owed(NewSet([]Endpoint{{WebhookID: "w", Settings: worker}}), "s", "a", event), event)
+		worker.Events = []api.EventType{event}
+		require.True(t, owed(NewSet([]Endpoint{{WebhookID: "w", Settings: worker}}), "s", "a", event), "%s, stored by an older service", event)
 	}
 	require.Nil(t, NewSet([]Endpoint{{WebhookID: "w", DisabledAtMs: 1}}))
 	require.False(t, owed(nil, "s", "a", approval))
