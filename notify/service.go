@@ -162,7 +162,7 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 }
 
 // Views returns the channels with their unsent messages. The last error is of the newest message that is retried, or else
-// of the newest that was given up.
+// of the newest that was given up, among the newest and the oldest 20 of each.
 func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 	list := api.ChannelList{Data: []api.Channel{}}
 	for _, name := range s.Channels() {
@@ -174,18 +174,19 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 			state api.EffectState
 			count *int64
 		}{{api.EffectPending, &view.Pending}, {api.EffectFailed, &view.Failed}} {
-			q := reads.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: unsent.state, Newest: true, Limit: 20}
+			q := reads.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: unsent.state, Limit: 20}
 			var err error
 			if *unsent.count, err = s.options.Reader.CountEffects(ctx, q); err != nil {
 				return list, err
 			}
-			effects, err := s.options.Reader.Effects(ctx, q)
-			if err != nil {
-				return list, err
-			}
-			for i := range effects {
-				if effects[i].LastError != model.HeldAtInbox {
-					view.LastError = cmp.Or(view.LastError, effects[i].LastError)
+			// In an outage the newest may not have been tried yet.
+			for _, newest := range []bool{true, false} {
+				if view.LastError != "" {
+					break
+				}
+				q.Newest = newest
+				if view.LastError, err = s.newestError(ctx, q); err != nil {
+					return list, err
 				}
 			}
 		}
@@ -195,6 +196,20 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 		list.Data = append(list.Data, view)
 	}
 	return list, nil
+}
+
+// newestError returns the error of the newest effect of a query that has one.
+func (s *Service) newestError(ctx context.Context, q reads.EffectQuery) (string, error) {
+	effects, err := s.options.Reader.Effects(ctx, q)
+	if !q.Newest {
+		slices.Reverse(effects)
+	}
+	for i := range effects {
+		if found := effects[i].LastError; found != "" && found != model.HeldAtInbox {
+			return found, nil
+		}
+	}
+	return "", err
 }
 
 // Test sends a test message. The address of a browser is its id, and must be the caller's. Errors:

@@ -56,8 +56,14 @@ func TestTheLastErrorOfAChannel(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []api.Channel{{Name: "pager", Kind: api.ChannelHTTP, Links: api.LinkNone, Pending: 32, Failed: 30, LastError: "retried 29"}}, list.Data)
 	}
-	reader.effects = reader.of(api.EffectFailed)
+	for range 25 {
+		reader.effects = append(reader.effects, model.Effect{State: api.EffectPending})
+	}
 	list, err := service.Views(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "retried 19", list.Data[0].LastError, "of the oldest, if the newest were not tried yet")
+	reader.effects = reader.of(api.EffectFailed)
+	list, err = service.Views(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "given up 29", list.Data[0].LastError)
 }
