@@ -16,6 +16,8 @@ const (
 	// maxPending bounds the pending effects of a run that are read, and maxMessages the messages.
 	maxPending  = 100
 	maxMessages = 2_000
+	// maxEffectBytes bounds the effects of every kind that are read to find messages.
+	maxEffectBytes = 4 << 20
 )
 
 // Notices says who was notified of a request.
@@ -68,8 +70,9 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 		}
 	}
 	// Channels that were renamed or removed since have sent messages, too.
+	budget := &reads.Budget{MaxBytes: maxEffectBytes}
 	effects, err := c.Reader.Effects(ctx, reads.EffectQuery{
-		SessionID: sessionID, RunID: runID, Limit: maxMessages, After: &reads.EffectPosition{CreatedAtMs: sinceMs - 1},
+		SessionID: sessionID, RunID: runID, Limit: maxMessages, Budget: budget, After: &reads.EffectPosition{CreatedAtMs: sinceMs - 1},
 	})
 	if err != nil {
 		return nil, false, err
@@ -86,7 +89,7 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 			}
 		}
 	}
-	return sent, left > 0 && len(effects) < maxMessages, nil
+	return sent, left > 0 && len(effects) < maxMessages && !budget.Cut, nil
 }
 
 // newest returns the newest messages, at most api.MaxRecipients, in the order of their people.
