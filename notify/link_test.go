@@ -446,7 +446,7 @@ func TestAForwardedLink(t *testing.T) {
 	require.NotContains(t, got.text, "<form")
 	handle := regexp.MustCompile(`href="\.\./\?prompt=([^"]+)"`).FindStringSubmatch(got.text)[1]
 	for range 10 {
-		require.Equal(t, http.StatusNotFound, s.press(t, forwarded, "1234", "allow", "x").status)
+		require.Equal(t, http.StatusForbidden, s.press(t, forwarded, "1234", "allow", "x").status)
 	}
 	require.Equal(t, http.StatusOK, s.load(t, http.MethodGet, forwarded.path, nil).status, "such a press is not a try")
 	stranger, err := client.New(s.URL)

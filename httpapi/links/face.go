@@ -107,6 +107,10 @@ func (f *face) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !link.TakesCode {
+		// Its pages may have been opened while it took one.
+		return f.refuseCode(w, r, link, noCodeText)
+	}
 	code := strings.TrimSpace(r.PostForm.Get(fieldCode))
 	if code == "" {
 		f.pages.entry(w, http.StatusUnprocessableEntity, link, "Enter the code from the message.")
@@ -117,15 +121,20 @@ func (f *face) submit(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case !right:
-		wrong := refusal.New(api.CodeLinkCodeWrong, "%s", wrongText(left))
-		if asksForJSON(r) {
-			return wrong
-		}
-		wire.NoteProblem(w, wrong)
-		f.pages.entry(w, http.StatusForbidden, link, wrongText(left))
-		return nil
+		return f.refuseCode(w, r, link, wrongText(left))
 	}
 	return f.enter(w, r, link, code)
+}
+
+// refuseCode answers a form whose code is not taken.
+func (f *face) refuseCode(w http.ResponseWriter, r *http.Request, link *notify.Link, why string) error {
+	wrong := refusal.New(api.CodeLinkCodeWrong, "%s", why)
+	if asksForJSON(r) {
+		return wrong
+	}
+	wire.NoteProblem(w, wrong)
+	f.pages.entry(w, http.StatusForbidden, link, why)
+	return nil
 }
 
 // parseForm reads the form of a request. Errors: unsupported_media_type, payload_too_large, bad_request.

@@ -32,6 +32,9 @@ const (
 	deadText  = "A link works for 72 hours, for one person, until the request is decided. If you have just decided here, your decision is recorded."
 )
 
+// noCodeText answers a form of a link that takes no code now: its person has to sign in.
+const noCodeText = "This link takes no code. Nothing was recorded: sign in to decide."
+
 // pages writes the pages.
 type pages struct {
 	template *template.Template
