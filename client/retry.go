@@ -90,8 +90,8 @@ func transient(err error) bool {
 func Away(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	switch {
-	case ok && refused.Code == "" && sentByProxy(refused.Status):
-		return true
+	case ok && (refused.Code == "" && sentByProxy(refused.Status) || refused.Status == http.StatusRequestTimeout):
+		return true // the service sends no 408
 	case ok && refused.Code == api.CodeMailboxFull:
 		return false // until the caller reads the mailbox
 	}
@@ -100,8 +100,7 @@ func Away(err error) bool {
 
 // sentByProxy reports whether a reply with this status and without a code is an intermediary's.
 func sentByProxy(status int) bool {
-	return status < http.StatusBadRequest || status >= http.StatusInternalServerError ||
-		status == http.StatusNotFound || status == http.StatusRequestTimeout
+	return status < http.StatusBadRequest || status >= http.StatusInternalServerError || status == http.StatusNotFound
 }
 
 // outlasts reports whether a call that began at this time is still retried because of the

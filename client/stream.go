@@ -152,7 +152,7 @@ func (c *Client) stream(ctx context.Context, after string, kind streamKind) iter
 	}
 }
 
-// sequence matches the ids that the service does not ignore: it sends a snapshot after any other.
+// sequence matches ids of up to 18 digits. The service sends a snapshot after any other.
 var sequence = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})(\.[0-9a-f]{7,64})?$`)
 
 // parseSequence returns the number in an event's id, or in a frame's id, which has a suffix

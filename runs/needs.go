@@ -54,7 +54,7 @@ type Needs struct {
 	DeadLetters bool
 	// EffectID loads that effect of the session, and AdvanceID another one.
 	EffectID, AdvanceID string
-	// Rules loads RuleVersions and the unrevoked exact rules for RuleDigests, of the session and of all
+	// Rules loads RuleVersions and the exact rules in force for RuleDigests, of the session and of all
 	// sessions. For each digest it loads at most MaxExactRulesLoaded and MaxExactRuleBytesLoaded. A
 	// command with ChangesRules is not answered until this decision is committed, unless the decision
 	// was made after that command's commit.

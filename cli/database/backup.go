@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/store"
@@ -26,9 +27,9 @@ func (c *Backup) Help() string {
 // Run copies the file.
 func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
 	for _, left := range sqlite.UnfinishedBackups(c.File) {
-		terminal.Say("%s is from a backup that was killed, unless one is running: delete it", console.Printable(left, false))
+		terminal.Say("%s is from a backup that was killed or is still running: delete it if none is running", console.Printable(left, false))
 	}
-	ctx, stop := console.UntilSignal(ctx)
+	ctx, stop := console.UntilSignal(ctx, syscall.SIGHUP)
 	defer stop()
 	bytes, err := store.Backup(ctx, c.Database, c.File)
 	ended, stopped := errors.AsType[console.SignalError](context.Cause(ctx))

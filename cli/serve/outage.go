@@ -36,7 +36,7 @@ const (
 	// Interval and timeout of the checks of a database that is down.
 	outageInterval = time.Second
 	outageTimeout  = 1500 * time.Millisecond
-	// maxSuspected is how many further records are logged during the first check.
+	// maxSuspected is how many further records are logged in the interval after the first.
 	maxSuspected = 20
 )
 
@@ -54,12 +54,14 @@ func (o *outage) run(ctx context.Context, ready func(context.Context) error) err
 		if away && ctx.Err() == nil {
 			o.begin(ctx)
 		}
-		for ticker.Reset(outageInterval); away; {
+		ticker.Reset(outageInterval)
+		// A database may answer and refuse everything, so the lines of one interval are bounded, too.
+		for waits := true; waits; waits = away {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
-				away = !check(ctx, ready)
+				away = away && !check(ctx, ready)
 			}
 		}
 		o.over(ctx)

@@ -65,7 +65,7 @@ WHERE s.session_id = $1 AND s.updated_at_ms < $2
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(s.life, '') ELSE '' END`
 
 	// A rule that settled something stays as long as that, so a used-up rule, whose end has no time,
-	// outlives its last use.
+	// outlives the requests that name it.
 	sqlSweepRules = `
 DELETE FROM rules
 WHERE rule_id IN (

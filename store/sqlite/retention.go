@@ -75,7 +75,7 @@ WHERE session_id = $1 AND updated_at_ms < $2
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(life, '') ELSE '' END`
 
 	// A rule that settled something stays as long as that, so a used-up rule, whose end has no time, outlives
-	// its last use. sqlOldRules says of the rules that were created before $1, after the position $2, $3,
+	// the requests that name it. sqlOldRules says of the rules that were created before $1, after the position $2, $3,
 	// whether sqlSweepRules may delete them. There may be very many that it may not, so it does not look for
 	// them with the write connection held.
 	sqlOldRules = `

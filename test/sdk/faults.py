@@ -267,7 +267,7 @@ async def a_full_mailbox_is_reported_to_the_handler_which_alone_empties_it():
             except HoldpointError as error:
                 codes.append(getattr(error, "code", error))
 
-        async with Service(clarifications=[(429, {"code": "mailbox_full"})]) as service, Work(service, handler):
+        async with Service(clarifications=[(429, {"code": "mailbox_full"})]) as service, Work(service, handler, lease_ms=60_000, heartbeat_seconds=30):
             await service.event("complete").wait()
     assert codes == ["mailbox_full"] * 2, codes
 

@@ -221,7 +221,8 @@ export function isUnanswered(failure: unknown): boolean {
   if (failure instanceof ProblemError) {
     const { status, code } = failure;
     if (code === "mailbox_full") return false; // until the caller reads the mailbox
-    if (code === "" && (status < 400 || status >= 500 || status === 404 || status === 408)) return true;
+    if (status === 408) return true; // the service sends none
+    if (code === "" && (status < 400 || status >= 500 || status === 404)) return true;
   }
   return isTransient(failure);
 }

@@ -110,8 +110,8 @@ export async function* stream<Snapshot>(
 class FrameError extends Error {}
 
 /**
- * The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. The service ignores any
- * other, and sends a snapshot.
+ * The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. The service sends a
+ * snapshot after any other.
  */
 function isSequence(id: string): boolean {
   return /^(0|[1-9]\d{0,17})(\.[0-9a-f]{7,64})?$/.test(id);

@@ -131,7 +131,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
 
 def _is_sequence(text: str) -> bool:
     """Whether a text is the id of an event, or of a frame of a stream, which says after a point to which history its number belongs. The
-    service ignores any other, and sends a snapshot."""
+    service sends a snapshot after any other."""
     return re.fullmatch(r"(0|[1-9][0-9]{0,17})(\.[0-9a-f]{7,64})?", text) is not None
 
 

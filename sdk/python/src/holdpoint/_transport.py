@@ -216,7 +216,9 @@ def is_unanswered(failure: object) -> bool:
     if isinstance(failure, ProblemError):
         if failure.code == "mailbox_full":
             return False  # until the caller reads the mailbox
-        if not failure.code and (failure.status in (404, 408) or not 400 <= failure.status < 500):
+        if failure.status == 408:  # the service sends none
+            return True
+        if not failure.code and (failure.status == 404 or not 400 <= failure.status < 500):
             return True
     return is_transient(failure)
 
