@@ -121,7 +121,17 @@ func testASensitivePart(t *testing.T, s *service) {
 	body := resumeBody(t, w.runID, handle+":password", `"correct horse"`)
 	part := s.show(t, body, key("part"))
 	require.Equal(t, []string{handle + ":route"}, ids(part))
-	require.Equal(t, part, s.show(t, body, key("part")), "a part that is sent again with its key")
+	for name, again := range map[string][]*event{
+		"a part that is sent again with its key":         s.show(t, body, key("part")),
+		"another person's answer, which is not recorded": s.show(t, resumeBody(t, w.runID, handle+":password", `"battery staple"`), key("other")),
+	} {
+		output := again[len(again)-1]
+		metadata, _ := output.at("metadata").(map[string]any)
+		require.Equal(t, []any{"a sensitive answer was recorded before and is not compared with this one"}, metadata["warnings"], name)
+		delete(metadata, "warnings")
+		output.text = part[len(part)-1].text // all else is in its map
+		require.Equal(t, part, again, name)
+	}
 	parent := part[0].at("run_id").(string)
 	wrong := s.show(t, resumeBody(t, parent, handle+":route", `"oracle"`))
 	require.Equal(t, []string{handle + ":route"}, ids(wrong))

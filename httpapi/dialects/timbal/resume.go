@@ -183,7 +183,10 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 		if !request.Open() {
 			known = request.Recorded().Answers
 		}
-		if hasAnswers(known, part.Resolution.Answers) {
+		if same, masked := hasAnswers(known, part.Resolution.Answers); same {
+			if masked {
+				r.warnings = append(r.warnings, "a sensitive answer was recorded before and is not compared with this one")
+			}
 			r.replayed = true
 			return true, nil, nil
 		}
@@ -191,17 +194,20 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 	return false, err, nil
 }
 
-// hasAnswers reports whether all answers were recorded. The text of a sensitive answer is not compared.
-func hasAnswers(recorded, answers []api.UserQuestionAnswer) bool {
+// hasAnswers reports whether all answers were recorded. The text of a sensitive answer is not compared; masked says
+// that one of them is sensitive, so another person may have given it.
+func hasAnswers(recorded, answers []api.UserQuestionAnswer) (all, masked bool) {
 	for _, answer := range answers {
-		if !slices.ContainsFunc(recorded, func(known api.UserQuestionAnswer) bool {
+		at := slices.IndexFunc(recorded, func(known api.UserQuestionAnswer) bool {
 			same := known.FreeformAnswer == answer.FreeformAnswer && slices.Equal(known.SelectedOptionIDs, answer.SelectedOptionIDs)
 			return known.QuestionID == answer.QuestionID && (known.Sensitive || same)
-		}) {
-			return false
+		})
+		if at < 0 {
+			return false, false
 		}
+		masked = masked || recorded[at].Sensitive
 	}
-	return true
+	return true, masked
 }
 
 // segment returns the segment that begins where the history ends.
