@@ -150,6 +150,21 @@ func testASensitivePart(t *testing.T, s *service) {
 	require.Equal(t, events, s.show(t, rest, key("rest")), "the last part that is sent again with its key")
 }
 
+// A part that does not fit is shown again with its error, whatever else the map settled.
+func testPartsThatDoNotFit(t *testing.T, s *service) {
+	ask := func(id string) api.UserQuestionRequest {
+		route := database("route")
+		route.AllowFreeform = new(false)
+		return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{route, {ID: "name", Question: "What name?"}}}
+	}
+	w, first := s.paused(t, typed("t"), ask("q"), ask("r"))
+	q, r := ids(first)[1], ids(first)[2]
+	again := s.show(t, resumeBody(t, w.runID, ids(first)[0], `true`, q, `"oracle"`, r, `" "`))
+	require.Equal(t, []string{q, r}, ids(again), "the typed question is answered")
+	require.Contains(t, again[1].at("metadata", "error"), "accepts only its options")
+	require.Contains(t, again[2].at("metadata", "error"), "at least one answer")
+}
+
 func handleOf(id string) (handle, rest string) {
 	for i := range id {
 		if id[i] == ':' {

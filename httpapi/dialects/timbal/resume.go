@@ -121,7 +121,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		case d.command == nil && len(kept) == 0:
 			return f.resumeRefused(ctx, r, d, refused)
 		case kit.Unfit(refused):
-			d.noteFaults(r.notes, refused)
+			d.noteFaults(r.notes, refused, part)
 		default:
 			// Everything else is already decided, so the late answer is only a warning.
 			r.warnings = append(r.warnings, detailOf(refused))

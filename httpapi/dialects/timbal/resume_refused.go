@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -31,7 +32,11 @@ func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, er
 		if text := d.wrongApproval(err); text != "" {
 			return f.resumeFailed(ctx, r, text)
 		}
-		d.noteFaults(r.notes, err)
+		var part *runs.AnswerQuestion
+		if d.command == nil {
+			part = d.parts[0] // later parts were not sent
+		}
+		d.noteFaults(r.notes, err, part)
 		return f.showOpen(ctx, r)
 	default:
 		return nil, err
@@ -123,8 +128,9 @@ func (d *decision) wrongApproval(err error) string {
 	return strings.Join(lines, "; ")
 }
 
-// noteFaults collects the faults of answers by the wait that is shown again.
-func (d *decision) noteFaults(notes map[string]string, err error) {
+// noteFaults collects the faults of a refused part, or of the command if part is nil, by the wait that is shown again.
+func (d *decision) noteFaults(notes map[string]string, err error, part *runs.AnswerQuestion) {
+	before := len(notes)
 	for _, fault := range kit.RefusalOf(err).Faults {
 		if entry, rest := entryAt(fault.Pointer, "/answers/", d.answers); entry != nil && notes[entry.shownID()] == "" {
 			notes[entry.shownID()] = fault.Detail
@@ -133,12 +139,12 @@ func (d *decision) noteFaults(notes map[string]string, err error) {
 			}
 		}
 	}
-	if len(notes) > 0 {
+	if len(notes) > before {
 		return
 	}
 	code := refusal.CodeOf(err)
 	for _, entry := range d.entries {
-		if entry.approval != nil {
+		if entry.approval != nil || part != nil && entry.request.RequestID != part.Resolution.RequestID {
 			continue
 		}
 		if entry.structured != nil {

@@ -70,6 +70,7 @@ func TestTimbal(t *testing.T) {
 			{"several questions", testSeveralQuestions},
 			{"several questions at once", testSeveralQuestionsAtOnce},
 			{"a sensitive part", testASensitivePart},
+			{"parts that do not fit", testPartsThatDoNotFit},
 			{"two segments", testTwoSegments},
 			{"a chosen id belongs to no segment", testAChosenIDIsNoSegments},
 			{"a named resume", testANamedResume},
