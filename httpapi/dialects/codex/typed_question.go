@@ -130,8 +130,9 @@ type chosen struct {
 	ambiguous bool
 }
 
-// byName returns what each label stands for, and each id that is not a label too. Callers control the number of
-// choices and of look-ups, so each choice is read once, whatever the number of look-ups.
+// byName returns what each label stands for, and each id that is not a label too. An id that stands for itself is not
+// in it: it is converted to the schema's type. Callers control the number of choices and of look-ups, so each choice
+// is read once, whatever the number of look-ups.
 func (t *typedQuestion) byName() map[string]chosen {
 	labels, ids := make(map[string]chosen, len(t.choices)), map[string]chosen{}
 	for _, found := range t.choices {
@@ -141,7 +142,8 @@ func (t *typedQuestion) byName() map[string]chosen {
 		}
 	}
 	for id, found := range ids {
-		if _, known := labels[id]; !known {
+		itself := !found.ambiguous && kit.KeyOf(found.value) == kit.KeyOf(kit.Encode(id))
+		if _, known := labels[id]; !known && !itself {
 			labels[id] = found
 		}
 	}

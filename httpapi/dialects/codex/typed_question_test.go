@@ -51,6 +51,10 @@ func TestAChoiceIsAnAnswerOrAnElement(t *testing.T) {
 		"a list or null: null":      {`{"type":["array","null"]}`, `{"options":[{"label":"None","value":null}]}`, `["None"]`, `null`},
 		"a list or true: true":      {`{"type":["array","boolean"]}`, `{"options":[{"label":"All","value":true}]}`, `["All"]`, `true`},
 		"an object of a list":       {`{"type":"array"}`, `{"options":[{"label":"A","value":{"a":1}}]}`, `["A"]`, `[{"a":1}]`},
+		"an id for its value":       {`{"type":"boolean"}`, `{"options":[{"label":"Yes","id":"true"},{"label":"No","id":"false"}]}`, `["true"]`, `true`},
+		"an id for a number":        {`{"type":"integer"}`, `{"options":[{"label":"Seven","id":"7"}]}`, `["7"]`, `7`},
+		"ids of a list of numbers":  {`{"type":"array","items":{"type":"integer"}}`, `{"options":[{"label":"Seven","id":"7"}]}`, `["7"]`, `[7]`},
+		"an id for a text":          {`{"type":"string"}`, `{"options":[{"label":"Seven","id":"7"}]}`, `["7"]`, `"7"`},
 		"no list":                   {`{"type":"integer"}`, `{"options":[{"label":"Large","value":"3"}]}`, `["Large"]`, `"3"`},
 	} {
 		t.Run(name, func(t *testing.T) {
