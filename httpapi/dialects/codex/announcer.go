@@ -8,9 +8,11 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Types of a socket's frames (docs/spec/codex.md#websocket-events).
@@ -139,12 +141,7 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 		add(signal.EventType, signal)
 		add(typeToolInput, shown)
 	}
-	submittedAtMs := int64(0)
-	if len(change.Resolutions) > 0 {
-		if submittedAtMs, err = a.submittedAtMs(event.RunID); err != nil {
-			return nil, err
-		}
-	}
+	submittedAtMs := sync.OnceValues(func() (int64, error) { return a.submittedAtMs(event.RunID) })
 	for i := range change.Resolutions {
 		resolution := &change.Resolutions[i]
 		request, err := a.handleOf(requestKey{event.RunID, resolution.RequestID}, submittedAtMs)
@@ -162,12 +159,15 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 	return frames, nil
 }
 
-// submittedAtMs is when the run that has an id now was submitted.
+// submittedAtMs is when the run that has an id now was submitted; 0 if it was deleted meanwhile.
 func (a *announcer) submittedAtMs(runID string) (int64, error) {
 	ctx, cancel := a.readContext()
 	defer cancel()
 	run, _, err := a.services.Store.Reader(ctx).SettledAfter(ctx, runID, math.MaxInt64)
-	if err != nil {
+	switch {
+	case refusal.CodeOf(err) == api.CodeRunNotFound:
+		return 0, nil
+	case err != nil:
 		return 0, err
 	}
 	return run.SubmittedAtMs, nil
@@ -175,10 +175,14 @@ func (a *announcer) submittedAtMs(runID string) (int64, error) {
 
 // handleOf returns the handle of a settled request of a run. A request raised before this process listened
 // is read from the run.
-func (a *announcer) handleOf(key requestKey, submittedAtMs int64) (handleAndKind, error) {
+func (a *announcer) handleOf(key requestKey, submittedAtMs func() (int64, error)) (handleAndKind, error) {
 	if known, found := a.handles.Get(key); found {
+		from, err := submittedAtMs()
+		if err != nil {
+			return handleAndKind{}, err
+		}
 		a.handles.Remove(key) // a request is settled once
-		if known.raisedAtMs >= submittedAtMs {
+		if known.raisedAtMs >= from {
 			return known, nil
 		}
 	}

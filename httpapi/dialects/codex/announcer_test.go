@@ -81,6 +81,54 @@ func TestARunIDThatIsUsedAgain(t *testing.T) {
 	require.Equal(t, 1, settled)
 }
 
+// starts counts how often the start of a run is read.
+type starts struct {
+	reads.Reader
+	read *int
+}
+
+func (s starts) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
+	*s.read++
+	return s.Reader.SettledAfter(ctx, runID, after)
+}
+
+type countsStarts struct {
+	unlimited
+	read int
+}
+
+func (c *countsStarts) Reader(ctx context.Context) reads.Reader {
+	return starts{c.unlimited.Reader(ctx), &c.read}
+}
+
+// The settled requests of a run that was deleted meanwhile are announced by their cached handles. The run is read once
+// for an event, and not at all without a cached handle to check.
+func TestTheRunOfASettledRequestWasDeleted(t *testing.T) {
+	t.Parallel()
+	database, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, database.Close()) })
+	store := &countsStarts{unlimited: unlimited{database}}
+	a := newAnnouncer(kit.Services{Store: store, Draining: t.Context()})
+	raised := &model.Event{SessionID: "s", EventID: 3, RunID: "r", Type: api.EventWaitingForApproval, TimestampMs: 1, Body: api.JSON(
+		`{"type":"waiting_for_approval","requests":[{"id":"a","tool_name":"bash","handle":"first","input":1},{"id":"b","tool_name":"bash","handle":"second","input":1}]}`)}
+	_, err = a.frames(raised)
+	require.NoError(t, err)
+	require.Zero(t, store.read)
+	settled := &model.Event{SessionID: "s", EventID: 4, RunID: "r", Type: api.EventApprovalResolved, TimestampMs: 2, Body: api.JSON(
+		`{"type":"approval_resolved","resolutions":[{"request_id":"a","outcome":"allowed"},{"request_id":"b","outcome":"denied"}]}`)}
+	frames, err := a.frames(settled)
+	require.NoError(t, err)
+	require.Len(t, frames, 2)
+	require.Contains(t, string(frames[0]), "first")
+	require.Contains(t, string(frames[1]), "second")
+	require.Equal(t, 1, store.read)
+
+	_, err = newAnnouncer(a.services).frames(settled)
+	require.Error(t, err, "without the handles the lists must be read again")
+	require.Equal(t, 1, store.read)
+}
+
 // The inbox repeats the events after one that it delivers late. They are sent again, or what they settle
 // would stay open at the client.
 func TestAnEventThatIsDeliveredLate(t *testing.T) {
