@@ -6,7 +6,8 @@ import { encodeJSON } from "@holdpoint/sdk";
 /**
  * Returns the handler of a worker. generate calls generateText with the messages; it gets edited,
  * with which an execute of its tools takes the input that a person made of a call:
- * execute: (input, options) => deploy(edited(input, options)).
+ * execute: (input, options) => deploy(edited(input, options)). It calls edited once: a later step may have
+ * another call with the same id, which must not get the edit.
  */
 export function approvedBy(generate) {
   return async (task) => {
@@ -17,7 +18,12 @@ export function approvedBy(generate) {
     for (;;) {
       const responses = decide(messages, settled, edits);
       if (responses.length > 0) messages = [...messages, { role: "tool", content: responses }];
-      const result = await generate(messages, (input, { toolCallId }) => (edits.has(toolCallId) ? edits.get(toolCallId) : input));
+      const result = await generate(messages, (input, { toolCallId }) => {
+        if (!edits.has(toolCallId)) return input;
+        const edit = edits.get(toolCallId);
+        edits.delete(toolCallId);
+        return edit;
+      });
       messages = [...messages, ...result.responseMessages];
       const waiting = result.content.filter((part) => part.type === "tool-approval-request" && !part.isAutomatic);
       if (waiting.length === 0) return result.text;

@@ -13,10 +13,13 @@ const input = { to: "production" };
 const resolutions = [{ behavior: "allow", updated_input: { to: "staging" } }, { behavior: "allow" }, { behavior: "deny" }];
 const asked = [];
 const ran = [];
+const ranAlone = [];
 let responses;
 const numbering = approvedBy(async (given, edited) => {
   responses = given.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type }) => type === "tool-approval-response");
   if (responses.at(-1)?.approved) ran.push(edited(input, { toolCallId: "call_0" }).to);
+  // The next step of this turn calls a tool that needs no approval, under the same id.
+  if (responses.length > 0) ranAlone.push(edited({ to: "log" }, { toolCallId: "call_0" }).to);
   if (asked.length === resolutions.length) return { text: "done", responseMessages: [], content: [] };
   const toolCall = { type: "tool-call", toolCallId: "call_0", toolName: "deploy", input };
   const request = { type: "tool-approval-request", approvalId: `approval-${asked.length}`, toolCallId: "call_0" };
@@ -34,4 +37,5 @@ same(ended, "done");
 same([...new Set(asked.map(({ id }) => id))].length, 3);
 same(asked.map(({ tool_call_id }) => tool_call_id), ["call_0", "call_0", "call_0"]);
 same(ran, ["staging", "production"]);
+same(ranAlone, ["log", "log", "log"]);
 same(responses.map(({ approved }) => approved), [true, true, false]);
