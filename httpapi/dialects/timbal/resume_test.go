@@ -276,6 +276,7 @@ func testPartialMaps(t *testing.T, s *service) {
 	require.Equal(t, runID, third[0].at("parent_run_id"))
 	require.Len(t, third[2].at("metadata", "warnings"), 2)
 	thirdID := third[0].at("run_id").(string)
+	s.nextMs(t)
 	fourth, claim := s.gone(t, w, resumeBody(t, thirdID, typedID, `true`))
 	require.Equal(t, []string{"START", "OUTPUT"}, kinds(fourth))
 	s.sameInLog(t, fourth)

@@ -106,6 +106,17 @@ func TestTimbal(t *testing.T) {
 	})
 }
 
+// nextMs returns in a later millisecond of the store: decisions of the same one, with events that follow each other, are
+// one segment in the log.
+func (s *service) nextMs(t *testing.T) {
+	t.Helper()
+	began, err := s.Store.NowMs(t.Context())
+	for nowMs := began; nowMs <= began; {
+		require.NoError(t, err)
+		nowMs, err = s.Store.NowMs(t.Context())
+	}
+}
+
 func key(value string) dialecttest.Option { return dialecttest.Header("Idempotency-Key", value) }
 
 func actor(name string) dialecttest.Option { return dialecttest.Header("X-Actor", name) }
