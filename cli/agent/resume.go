@@ -10,11 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -160,6 +161,7 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 			stop() // another worker may claim the run, and one agent is enough
 		}
 	})
+	before, unlisted := r.alike(ctx, task)
 	ended := command.Run()
 	lost()
 	read, err := r.read(ctx, task.RunID())
@@ -170,7 +172,7 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 		return false, client.ErrWorkerStopped
 	case err != nil:
 		return false, fmt.Errorf("session %s: the agent has ended, and it is not known whether it asked for its decision: %w", parked.SessionID, err)
-	case r.asksAgain(ctx, task):
+	case unlisted == nil && r.asksAgain(ctx, task, before):
 		// Another attempt would start a second agent in the session once somebody has decided about the new request.
 		r.said.Say("session %s asks again: its call is not the one that was decided, for example because it has another directory", parked.SessionID)
 		return false, task.Fail(ctx, "the agent asked again, from another directory or with another input")
@@ -181,17 +183,56 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	}
 }
 
-// asksAgain reports whether the resumed agent has made its call in a way that waits for a decision of its own.
-func (r *resumer) asksAgain(ctx context.Context, task *client.Task) bool {
-	session, err := r.service.GetSession(ctx, task.SessionID())
-	if err != nil || task.Resume() == nil {
+// asksAgain reports whether the resumed agent has made its call as a new request. before are the requests that are
+// older than the agent.
+func (r *resumer) asksAgain(ctx context.Context, task *client.Task, before map[string]bool) bool {
+	now, err := r.alike(ctx, task)
+	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(task.Resume().Approvals, func(settled api.SettledApproval) bool {
-		return slices.ContainsFunc(session.PendingApprovals, func(open api.ApprovalRequest) bool {
-			return open.ToolCallID == settled.Request.ToolCallID
-		})
-	})
+	for handle := range now {
+		if !before[handle] {
+			return true
+		}
+	}
+	return false
+}
+
+// alike returns the handles of the session's other requests for the call of a claimed run: the open ones, and those
+// that were decided later than the run's, for example at once by a rule.
+func (r *resumer) alike(ctx context.Context, task *client.Task) (map[string]bool, error) {
+	handles := map[string]bool{}
+	if task.Resume() == nil {
+		return handles, nil
+	}
+	session, err := r.service.GetSession(ctx, task.SessionID())
+	if err != nil {
+		return nil, err
+	}
+	for _, settled := range task.Resume().Approvals {
+		for _, open := range session.PendingApprovals {
+			if open.ToolCallID == settled.Request.ToolCallID {
+				handles[open.Handle] = true
+			}
+		}
+		since := client.DecisionListParams{SessionID: task.SessionID(), SinceMs: settled.Resolution.ResolvedAtMs, Summary: true}
+		for decision, err := range r.service.AllDecisions(ctx, since) {
+			if err != nil {
+				return nil, err
+			}
+			var request api.ApprovalRequest
+			if decision.Kind != api.RequestApproval || decision.RunID == task.RunID() {
+				continue
+			}
+			if err := json.Unmarshal(decision.Request, &request); err != nil {
+				return nil, err
+			}
+			if request.ToolCallID == settled.Request.ToolCallID {
+				handles[request.Handle] = true
+			}
+		}
+	}
+	return handles, nil
 }
 
 // leave releases a run for another worker, and does not count as an attempt to resume it.
