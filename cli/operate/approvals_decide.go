@@ -123,8 +123,8 @@ func (c *decision) seen(ctx context.Context, terminal *console.Console, opened *
 }
 
 // splitIDs moves a session's id that precedes the request's to its flag. The first of two
-// words is a session unless a request has that id or handle. A word that is both is refused, in either
-// place: a denial is not confirmed, and would reach a request that nobody meant.
+// words is a session unless a request has that id or handle. Then both words are requests, and one that is also a
+// session is refused: a denial is not confirmed, and would reach a request that nobody meant.
 func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 	if len(c.IDs) != 2 {
 		return nil
@@ -140,12 +140,19 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 			session[i] = session[i] || item.SessionID == word
 		}
 	}
-	for i, word := range c.IDs {
-		if request[i] && session[i] {
-			return console.Usage("%s is a session and a request; decide one request at a time, with --session-id", word)
-		}
-	}
 	if request[0] {
+		if !session[0] { // it may have no open approval any more
+			_, err := opened.GetSession(ctx, first)
+			if err != nil && (client.Away(err) || !errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrInvalid)) {
+				return err
+			}
+			session[0] = err == nil
+		}
+		for i, word := range c.IDs {
+			if request[i] && session[i] {
+				return console.Usage("%s is a session and a request; decide one request at a time, with --session-id", word)
+			}
+		}
 		return nil
 	}
 	if c.SessionID != "" && c.SessionID != first {
