@@ -144,3 +144,20 @@ func TestAProxyWithoutABackendWithdrawsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A proxy without a backend does not say that the decision of a key's next run is unread.
+func TestAProxyWithoutABackendDoesNotMakeAKeyNew(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[string]error{"404": client.ErrNotFound, `{"code":"run_not_found"}`: nil} {
+		p := &proxied{T: t}
+		g, _ := p.gate()
+		g.key, g.named = "k", func(string) {}
+		g.name(call{}, 1)
+		p.replies = []string{g.params.RunID + " " + reply}
+		generation, err := g.unspent(t.Context(), call{}, 0)
+		require.ErrorIs(t, err, want)
+		if want == nil {
+			require.Equal(t, 1, generation)
+		}
+	}
+}

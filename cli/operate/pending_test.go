@@ -1,15 +1,18 @@
 package operate
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 )
 
@@ -38,4 +41,32 @@ func TestWaitOutlastsAProxyWithoutABackend(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, api.StatusCompleted, run.Status)
 	})
+}
+
+// A proxy without a backend says nothing about a reviewed request: it is not skipped.
+func TestAReviewSkipsNothingBehindAProxyWithoutABackend(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]string{"a proxy": "", "the service": `{"code":"request_not_found"}`} {
+		replies := &replying{func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, code)
+		}}
+		opened, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: replies}), client.WithoutMultiplexing())
+		require.NoError(t, err)
+		said := &bytes.Buffer{}
+		r := &reviewing{terminal: &console.Console{Stderr: said, Now: time.Now}, client: opened}
+		view, err := r.current(t.Context(), "request_1", "deploy")
+		require.Nil(t, view, name)
+		refused := &client.Error{Status: http.StatusNotFound}
+		if code == "" {
+			require.ErrorIs(t, err, client.ErrNotFound, name)
+			require.Empty(t, said.String(), name)
+		} else {
+			require.NoError(t, err, name)
+			require.Contains(t, said.String(), "deploy", name)
+			refused.Code = "request_not_found"
+		}
+		_, err = r.sent(refused, "allowed: deploy")
+		require.Equal(t, code == "", err != nil, name)
+	}
 }
