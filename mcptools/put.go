@@ -92,9 +92,12 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 	}
 	var decided *ask.Answer
 	defer func() { stop(decided != nil && (decided.Outcome != "" || decided.Ended != "")) }()
-	if raised.await != nil {
+	switch {
+	case raised.await != nil:
 		decided, err = raised.await(awaiting)
-	} else {
+	case p.call == nil: // the service has accepted nothing yet, so its URL may be wrong
+		decided, err = t.asker.Await(awaiting, raised.runID, p.wait.duration())
+	default:
 		decided, err = t.asker.AwaitRaised(awaiting, raised.runID, p.wait.duration())
 	}
 	if err != nil && ctx.Err() != nil && p.call != nil {
