@@ -156,8 +156,9 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["text"] = map[string]any{"type": "string", "title": "Answer", "description": "In your own words."}
 	}
 	labels := labelsOf(&question)
+	together := plainTogether(labels)
 	slices.Sort(labels)
-	if len(labels) != len(slices.Compact(labels)) {
+	if len(labels) != len(slices.Compact(labels)) || !together {
 		return nil // the choice would be ambiguous
 	}
 	described, shown := describedOptions(&question)
@@ -234,15 +235,27 @@ func messageOf(request *api.UserQuestionRequest) string {
 // are, and an answer with other ones would not match the schema.
 func plainTexts(schema api.JSON) bool {
 	decoder := jsontext.NewDecoder(bytes.NewReader(schema))
+	var texts []string
 	for {
 		token, err := decoder.ReadToken()
 		if err != nil {
-			return errors.Is(err, io.EOF)
+			return errors.Is(err, io.EOF) && plainTogether(texts)
 		}
-		if token.Kind() == '"' && visible.Escape(token.String()) != token.String() {
-			return false
+		if token.Kind() == '"' {
+			if !plain(token.String()) {
+				return false
+			}
+			texts = append(texts, token.String())
 		}
 	}
+}
+
+func plain(text string) bool { return visible.Escape(text) == text }
+
+// plainTogether reports whether no text needs to be escaped next to the others: a word wholly of look-alikes is only
+// found on a line with Latin letters.
+func plainTogether(texts []string) bool {
+	return plain(strings.ReplaceAll(strings.Join(texts, " "), "\n", " "))
 }
 
 func labelsOf(question *api.UserQuestion) []string {

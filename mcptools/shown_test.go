@@ -44,13 +44,16 @@ func TestAFormOfAQuestionShowsWhatIsDecided(t *testing.T) {
 			typed(`{"message":"Pay?","to":"m\u0430ra"}`, pays),
 			"The agent coder asks: Pay?\n{\n  \"message\": \"Pay?\",\n  \"to\": \"m\\u0430ra\"\n}",
 		},
-		"a question and more": {typed(`{"question":"Pay?","amount":5000}`, pays), "The agent coder asks: Pay?\n{\n  \"question\": \"Pay?\",\n  \"amount\": 5000\n}"},
-		"a large payload":     {typed(`{"message":"Pay?","text":"`+strings.Repeat("long ", 4000)+`"}`, pays), ""},
-		"no members":          {typed(`{"message":"Pay?"}`, `{"type":"object"}`), ""},
-		"a large schema":      {typed(`{"message":"Pay?"}`, object(`"pay":{"type":"boolean","description":"`+strings.Repeat("long ", 4000)+`"}`)), ""},
-		"a hidden title":      {typed(`{"message":"Pay?"}`, object(`"pay":{"type":"boolean","title":"Do not\u202e pay"}`)), ""},
-		"a hidden choice":     {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["mara","m\u0430ra"]}`)), ""},
-		"a hidden name":       {typed(`{"message":"Pay?"}`, object(`"pay\u200b":{"type":"boolean"}`)), ""},
+		"a question and more":      {typed(`{"question":"Pay?","amount":5000}`, pays), "The agent coder asks: Pay?\n{\n  \"question\": \"Pay?\",\n  \"amount\": 5000\n}"},
+		"a large payload":          {typed(`{"message":"Pay?","text":"`+strings.Repeat("long ", 4000)+`"}`, pays), ""},
+		"no members":               {typed(`{"message":"Pay?"}`, `{"type":"object"}`), ""},
+		"a large schema":           {typed(`{"message":"Pay?"}`, object(`"pay":{"type":"boolean","description":"`+strings.Repeat("long ", 4000)+`"}`)), ""},
+		"a hidden title":           {typed(`{"message":"Pay?"}`, object(`"pay":{"type":"boolean","title":"Do not\u202e pay"}`)), ""},
+		"a hidden choice":          {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["mara","m\u0430ra"]}`)), ""},
+		"a choice of look-alikes":  {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["cop","\u0441\u043e\u0440"]}`)), ""},
+		"an option of look-alikes": {options(api.QuestionOption{ID: "a", Label: "cop"}, api.QuestionOption{ID: "b", Label: "\u0441\u043e\u0440"}), ""},
+		"a form in Russian":        {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","title":"Счёт","enum":["сор","хор"]}`)), "The agent coder asks: Pay?"},
+		"a hidden name":            {typed(`{"message":"Pay?"}`, object(`"pay\u200b":{"type":"boolean"}`)), ""},
 	} {
 		raised, err := (&ask.Asker{Client: s.person, AgentID: "coder"}).Raise(t.Context(), ask.Call{Question: row.asked})
 		require.NoError(t, err, name)
