@@ -28,7 +28,17 @@ func (f *flows) issuer(t *testing.T) {
 	other := p.another("/rules")
 	other.find("heading", "Sign in")
 	p.front()
-	p.find("link", "Sign in with "+strings.TrimPrefix(issuer.URL, "http://")).click()
+	begin := "Sign in with " + strings.TrimPrefix(issuer.URL, "http://")
+	p.find("link", begin)
+	p.eval(`(() => {
+		globalThis.takesMore = Storage.prototype.setItem;
+		Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
+		return "";
+	})()`)
+	p.find("link", begin).click()
+	p.until("that it cannot begin in this tab", func() bool { return strings.Contains(p.shown(), "This tab's storage is full.") })
+	p.eval(`(() => { Storage.prototype.setItem = takesMore; return ""; })()`)
+	p.find("link", begin).click()
 	p.until("the page of before", func() bool {
 		return p.read("location.pathname + location.search") == "/history?actor=mara" && len(p.all(nil, "link", "Rules")) > 0
 	})

@@ -34,7 +34,7 @@ func (f *flows) torn(t *testing.T) {
 	p := openPage(t, f.browser, proxy.URL, "/")
 	p.find("heading", "Inbox")
 	require.Greater(t, asked.Load(), int64(lost))
-	require.Equal(t, "null", p.eval(`String(sessionStorage.getItem("loadedAgain"))`))
+	require.Equal(t, "null", p.eval(`String(history.state)`))
 
 	p.eval(`(() => {
 		const real = fetch;

@@ -4,7 +4,7 @@
 "use strict";
 addEventListener("error", event => {
   if (!(event.target instanceof HTMLScriptElement)) return;
-  const tries = Number(sessionStorage.getItem("loadedAgain") ?? 0);
-  sessionStorage.setItem("loadedAgain", tries + 1);
+  const tries = history.state?.loadedAgain ?? 0; // a storage may be full
+  history.replaceState({ loadedAgain: tries + 1 }, "");
   setTimeout(() => location.reload(), Math.min(500 * 2 ** tries, 30000));
 }, true);

@@ -133,7 +133,7 @@ function Header({ at, help }) {
 
 onArrival(tell);
 
-sessionStorage.removeItem("loadedAgain");
+history.replaceState(null, ""); // again.js counts its tries there
 document.addEventListener("click", followLinks);
 followFocus();
 followFilter();

@@ -6,6 +6,7 @@ import { isTyping } from "./guard.js";
 import { marked } from "./marks.js";
 
 const isToken = /^[!-~]+$/; // a header takes no other character
+const isLoopback = host => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
 export function SignIn() {
   const [token, setToken] = useState("");
@@ -22,6 +23,13 @@ export function SignIn() {
   // The callback signs in the tab that knows this state: a page of another port can lead a person there too.
   const [state] = useState(() => newKey() + newKey());
   const back = () => `${issuer.start_path}?state=${state}&return_to=${encodeURIComponent(location.pathname + location.search)}`;
+  const begin = event => {
+    try { sessionStorage.setItem("signingIn", state); } catch {
+      if (!isLoopback(location.hostname)) return; // elsewhere a cookie alone signs in
+      event.preventDefault();
+      setProblem("This tab's storage is full. Open the inbox in a new tab, and sign in there.");
+    }
+  };
   const submit = event => {
     event.preventDefault();
     if (!isToken.test(token.trim())) return setProblem("This token has a space, a curly quote or another character that tokens do not have. Copy it again.");
@@ -29,7 +37,7 @@ export function SignIn() {
     signIn(token.trim()).catch(error => { setProblem(error.message); setSending(false); });
   };
   return html`<header><a class="brand" href="/">holdpoint</a></header><main id="main" class="sign-in" tabindex="-1"><h1>Sign in</h1>
-    ${issuer && html`<p><a class="button allow" target="_self" href=${back()} onClick=${() => sessionStorage.setItem("signingIn", state)}>Sign in with ${issuer.name}</a></p>`}
+    ${issuer && html`<p><a class="button allow" target="_self" href=${back()} onClick=${begin}>Sign in with ${issuer.name}</a></p>`}
     <form class="form settings" onSubmit=${submit}>
       <label>Token<input type="password" autocomplete="current-password" required value=${token} onInput=${e => setToken(e.target.value)} ref=${field} /></label>
       <p class="quiet">It begins with <code>holdpoint_</code>. Ask an administrator of the service for one, who runs:</p><pre><code>holdpoint tokens create --name you --role operator</code></pre>
