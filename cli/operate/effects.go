@@ -41,15 +41,26 @@ func (effectFilter) table() table[api.EffectView] { return effectTable }
 var effectTable = table[api.EffectView]{
 	header: []string{"EFFECT", "SESSION", "FROM", "TO", "STATE", "ATTEMPTS", "CREATED", "LAST ERROR"},
 	row: func(effect *api.EffectView, now time.Time) []string {
-		to := "the same session"
-		if effect.TargetSessionID != effect.SessionID {
-			to = sessionName(effect.TargetSessionID, effect.TargetAgentID, effect.TargetSession)
-		}
 		return []string{
-			effect.EffectID, effect.SessionID, sessionName(effect.SessionID, effect.AgentID, effect.Session), to, string(effect.State),
+			effect.EffectID, effect.SessionID, sessionName(effect.SessionID, effect.AgentID, effect.Session), effectTarget(effect), string(effect.State),
 			strconv.FormatInt(effect.Attempts, 10), console.Ago(effect.CreatedAtMs, now), console.Cut(effect.LastError, 60),
 		}
 	},
+}
+
+// effectTarget says for whom an effect is: a receiver outside of the service, or a session.
+func effectTarget(effect *api.EffectView) string {
+	switch {
+	case effect.Kind == api.EffectNotify:
+		return "a person"
+	case effect.WebhookID == api.CallbackWebhookID:
+		return "the request's callback"
+	case effect.WebhookID != "":
+		return effect.WebhookID
+	case effect.TargetSessionID != effect.SessionID:
+		return sessionName(effect.TargetSessionID, effect.TargetAgentID, effect.TargetSession)
+	}
+	return "the same session"
 }
 
 type effectsRetry struct {
