@@ -31,6 +31,10 @@ func (f *flows) unshown(t *testing.T) {
 	require.Contains(t, detail.call(`function() { return this.querySelector("code").title }`, nil), handle)
 	require.Empty(t, p.all(detail, "button", "Allow"))
 
+	if !f.phone {
+		p.eval(`(document.getElementById("prompt-" + ` + quoted(handle) + `).focus(), "")`)
+		p.press("aD") // nobody has read it
+	}
 	p.toList()
 	worse := approval("worse", `{"a":2}`)
 	worse.Description = "breaks the page\u200b"
@@ -40,6 +44,9 @@ func (f *flows) unshown(t *testing.T) {
 	item := p.prompt("whole")
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
+	view, err := f.client.GetRequest(t.Context(), handle)
+	require.NoError(t, err)
+	require.Nil(t, view.Resolution)
 	for _, runID := range []string{run.RunID, other.RunID} {
 		_, err := f.client.CancelRun(t.Context(), runID, "")
 		require.NoError(t, err)

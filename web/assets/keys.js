@@ -12,7 +12,7 @@ import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
 import { selectAll, selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
-import { focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
+import { detail, focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
 import { toggleSnooze } from "./snooze.js";
 import { say } from "./toast.js";
 import { takeBack } from "./undo.js";
@@ -68,7 +68,9 @@ export function keys(event, help, palette) {
   const one = at && at === openHandle() ? inbox.prompts.get(at) : undefined;
   const open = one && !one.resolution && !one.sending;
   const approval = open && one.kind === "approval";
-  const aimed = () => canDecide(one) && steady(one.handle, event);
+  // A request that cannot be drawn has the focus in its row, and the detail does not show it.
+  const shown = one && detail()?.dataset.handle === at;
+  const aimed = () => shown && canDecide(one) && steady(one.handle, event);
   const choice = active.matches("input[type=radio], input[type=checkbox]") && !active.closest(".row");
   switch (event.key) {
     case "j": move(1); break;
@@ -82,7 +84,7 @@ export function keys(event, help, palette) {
     case "?": help(); break;
     case "u": if (query().get("prompt") && isNarrow()) setQuery({ prompt: "" }); else if (location.pathname !== "/") go("/"); break;
     case "c": if (one) void copyLink(one); break;
-    case "a": if (approval && !choice) allow(one, event); break;
+    case "a": if (approval && shown && !choice) allow(one, event); break;
     case "d": if (approval && aimed()) denies(one, true); break;
     case "D":
       if (!approval || !aimed()) break;
@@ -100,7 +102,7 @@ export function keys(event, help, palette) {
       select(one, event);
       break;
     default:
-      if (!open || one.kind !== "question" || !/^[1-9]$/.test(event.key) || !chooseByKey(one, Number(event.key), active)) return;
+      if (!open || !shown || one.kind !== "question" || !/^[1-9]$/.test(event.key) || !chooseByKey(one, Number(event.key), active)) return;
   }
   event.preventDefault();
 }

@@ -9,12 +9,13 @@ globalThis.addEventListener = globalThis.removeEventListener = () => {};
 globalThis.matchMedia = () => ({ matches: false, addEventListener() {} });
 globalThis.sessionStorage = globalThis.localStorage = { getItem: () => null, setItem() {}, removeItem() {} };
 globalThis.location = { pathname: "/", search: "", origin: "http://localhost" };
-globalThis.setInterval = () => 0;
+globalThis.setInterval = globalThis.requestAnimationFrame = () => 0;
 globalThis.setTimeout = () => 0;
 Map.groupBy ??= (list, of) => list.reduce((groups, one) => groups.set(of(one), [...groups.get(of(one)) ?? [], one]), new Map());
+let shown = { dataset: { handle: "h" }, querySelector: () => null, focus() {} }; // the detail
 let groups = []; // of the questions, as they stand in the page
 const focus = { dataset: { handle: "h" }, closest: selector => selector === ".question" ? focus.group : selector === "[data-handle]" || selector === "#main, header" ? focus : null, matches: () => false };
-globalThis.document = { activeElement: focus, querySelector: () => null, querySelectorAll: () => groups, getElementById: () => null, addEventListener() {} };
+globalThis.document = { activeElement: focus, querySelector: () => null, querySelectorAll: () => groups, getElementById: id => id === "detail" ? shown : null, addEventListener() {} };
 globalThis.fetch = async (path, { method, body }) => {
   calls.push({ path, method, body });
   return { ok: true, status: 200, text: async () => JSON.stringify({ request: {}, via: "open" }) };
@@ -61,4 +62,23 @@ test("a number chooses an option of the question that has the focus, else of the
   focus.group = groups[0];
   press("1");
   assert.deepEqual(chosen(), { route: "a", extras: "ab" });
+});
+
+test("no key decides about a request that the detail does not show", async () => {
+  const drawn = shown;
+  shown = { ...drawn, dataset: {} };
+  let one = raised("approval", { id: "a", tool_name: "Bash" });
+  for (const key of ["a", "d", "D", "e", "r"]) press(key);
+  await settle();
+  assert.deepEqual([one.form, denied()], [undefined, false]);
+  press("x");
+  assert.ok(inbox.selected.has("h"), "selecting decides nothing");
+  inbox.selected.clear();
+  groups = [{}];
+  one = raised("question", { id: "q", questions: [{ id: "route", question: "route", options: [{ id: "a", label: "A" }, { id: "b", label: "B" }] }] });
+  press("1");
+  assert.equal(one.drafts?.answer, undefined);
+  shown = drawn;
+  press("1");
+  assert.match(one.drafts.answer, /"a"/);
 });
