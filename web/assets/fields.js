@@ -18,11 +18,13 @@ export function Radios({ name, label, options, chosen, give, over, required = fa
 
 // A field for a date and time speaks in the time of the person's place; what is sent says which that is.
 const two = n => String(n).padStart(2, "0");
+const localTime = at => Number.isNaN(at.getTime()) ? "" : `${String(at.getFullYear()).padStart(4, "0")}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;
 export function toLocal(text) {
+  const typed = text?.slice(0, 16);
   // The year 0002 of a half typed date had an offset with seconds, which the text cannot say: converting it moves the minutes.
-  if (text && fromLocal(text.slice(0, 16)) === text) return text.slice(0, 16);
-  const at = new Date(text ?? "");
-  return Number.isNaN(at.getTime()) ? "" : `${String(at.getFullYear()).padStart(4, "0")}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;
+  // A time that the clock skips, when daylight saving begins, is shown as it is sent.
+  if (typed && fromLocal(typed) === text && localTime(new Date(typed)) === typed) return typed;
+  return localTime(new Date(text ?? ""));
 }
 export function fromLocal(text) {
   const at = new Date(text);

@@ -20,3 +20,15 @@ test("a time of another zone is shown in the person's", () => {
   assert.equal(fromLocal("2026-07-24T12:30"), "2026-07-24T12:30:00-04:00");
   assert.deepEqual([toLocal(""), toLocal(undefined), toLocal("tomorrow"), fromLocal("")], ["", "", "", ""]);
 });
+
+test("a time that the clock skips is shown as it is sent", () => {
+  for (const [zone, typed, sent, shown] of [
+    ["America/New_York", "2026-03-08T02:30", "2026-03-08T02:30:00-04:00", "2026-03-08T01:30"],
+    ["Australia/Lord_Howe", "2026-10-04T02:10", "2026-10-04T02:10:00+11:00", "2026-10-04T01:40"],
+    ["America/New_York", "2026-11-01T01:30", "2026-11-01T01:30:00-04:00", "2026-11-01T01:30"],
+  ]) {
+    process.env.TZ = zone;
+    assert.equal(fromLocal(typed), sent);
+    assert.equal(toLocal(sent), shown, typed);
+  }
+});
