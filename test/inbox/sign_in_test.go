@@ -188,6 +188,21 @@ func (f *flows) firstToken(t *testing.T) {
 	me, err := service.Connect(client.WithToken(secret)).Me(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, api.RoleAdmin, me.Role)
+
+	// Another tab signs out, and a secret stays here all the same.
+	p.find("textbox", "Token").write(secret)
+	p.find("button", "Sign in").click()
+	p.find("textbox", "Name").write("builder")
+	p.find("button", "Create token").click()
+	p.find("region", "The new token")
+	other := p.another("/settings")
+	other.find("button", "Sign out").click()
+	other.find("heading", "Sign in")
+	p.front()
+	p.frame()
+	p.find("region", "The new token")
+	p.find("button", "Done").click()
+	p.find("heading", "Sign in")
 }
 
 // tokens manages tokens in the settings: a token is created, its secret is shown once, and it works

@@ -30,22 +30,32 @@ const accountChanged = () => { for (const listener of accountListeners) listener
 
 export const mayDecide = () => ["operator", "admin"].includes(account.me?.role);
 
-let kept = 0, late = false;
+let kept = 0, late = null;
 
-// keepPage keeps the page although the service asks for a sign-in, while it shows what cannot be shown again. It returns
-// what ends that; the sign-in comes then.
+// keepPage keeps the page while it shows what cannot be shown again, although the service asks for a sign-in or another tab
+// has signed in. It returns what ends that; the sign-in comes then, or the page loads again.
 export function keepPage() {
   kept++;
   return () => {
     kept--;
-    queueMicrotask(() => { if (late) signedOut(); }); // the next part of the page may keep it
+    queueMicrotask(() => { // the next part of the page may keep it
+      if (kept > 0 || !late) return;
+      const does = late;
+      late = null;
+      does();
+    });
   };
+}
+
+// loadAgain shows what another account sees.
+export function loadAgain() {
+  if (kept > 0) late = loadAgain; // rather than the sign-in, which the page asks for if it needs one
+  else location.reload();
 }
 
 export function signedOut() {
   if (account.signedOut) return;
-  late = kept > 0;
-  if (late) return;
+  if (kept > 0) { late ??= signedOut; return; }
   Object.assign(account, { me: null, signedOut: true });
   accountChanged();
 }

@@ -1,7 +1,7 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
 import { followAim, hasAimed } from "./aimed.js";
-import { account, get, isPassing, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
+import { account, get, isPassing, loadAgain, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
 import { drafts, isMine, onAnother } from "./kept.js";
@@ -381,7 +381,7 @@ export function start() {
       changed();
     },
     resync,
-    signal(name) { if (name === "account") location.reload(); },
+    signal(name) { if (name === "account") loadAgain(); },
   });
   onTellTabs(() => shared.signal("account"));
   return shared.stop;

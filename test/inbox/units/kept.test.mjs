@@ -21,7 +21,7 @@ globalThis.fetch = async () => {
   return { ok, status: ok ? 200 : 503, text: async () => JSON.stringify(me) };
 };
 
-const { account, followAccount, signedOut } = await import(process.env.HOLDPOINT_ASSETS + "/api.js");
+const { account, followAccount, keepPage, loadAgain, signedOut } = await import(process.env.HOLDPOINT_ASSETS + "/api.js");
 const { claim, drafts, inbox, isMine } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
 const is = who => { me = who; Object.assign(account, { me: null, signedOut: false }); return followAccount(); };
 
@@ -70,6 +70,36 @@ test("a storage that is full stops nothing", async () => {
   assert.doesNotThrow(() => { drafts.set("h:answer", "typed"); claim("h"); });
   full = false;
   assert.equal(isMine("h"), true, "while the page is open");
+});
+
+test("the page neither loads again nor asks for a sign-in while it shows a secret", async () => {
+  let loads = 0;
+  globalThis.location = { reload() { loads++; } };
+  await is({ principal: "user:ada" });
+  const sending = keepPage();
+  signedOut();
+  loadAgain();
+  sending();
+  const secret = keepPage();
+  await null;
+  assert.deepEqual([loads, account.signedOut], [0, false]);
+  secret();
+  await null;
+  assert.deepEqual([loads, account.signedOut], [1, false], "another tab has signed in");
+  const other = keepPage();
+  loadAgain();
+  signedOut();
+  other();
+  await null;
+  assert.deepEqual([loads, account.signedOut], [2, false]);
+  const last = keepPage();
+  signedOut();
+  last();
+  await null;
+  assert.deepEqual([loads, account.signedOut], [2, true]);
+  account.signedOut = false;
+  loadAgain();
+  assert.equal(loads, 3);
 });
 
 test("reasons are kept for the next denial, but not those about sensitive requests", async () => {
