@@ -37,7 +37,9 @@ function AllowButton({ one, label = "Allow", off = false, onAllow, keyCap }) {
 }
 
 const reasonsKept = 4;
-const reasonsOf = () => `reasons of ${account.me?.on_behalf_of ?? account.me?.principal}`; // another person in this browser has others
+// Earlier versions kept reasons of sensitive requests too.
+for (const name of Object.keys(localStorage)) if (name.startsWith("holdpoint.reasons of ")) localStorage.removeItem(name);
+const reasonsOf = () => `denial reasons of ${account.me?.on_behalf_of ?? account.me?.principal}`; // another person in this browser has others
 const lastReasons = () => { try { return JSON.parse(settings.get(reasonsOf(), "[]")); } catch { return []; } };
 function keepReason(one, reason) {
   if (!reason || sensitive(one)) return;

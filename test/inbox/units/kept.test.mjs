@@ -104,6 +104,7 @@ test("the page neither loads again nor asks for a sign-in while it shows a secre
 
 test("reasons are kept for the next denial, but not those about sensitive requests", async () => {
   Object.assign(globalThis, { setInterval() {}, location: { pathname: "/", search: "" }, addEventListener() {}, matchMedia: () => ({ addEventListener() {} }), document: { addEventListener() {} } });
+  Object.assign(settings, { "holdpoint.reasons of user:ada": '["a key of before"]', "holdpoint.reasons of user:ben": '["another"]' });
   const { denyWith } = await import(process.env.HOLDPOINT_ASSETS + "/bar.js");
   const reasons = () => Object.entries(settings).filter(([name]) => name.includes("reasons")).map(([, value]) => value);
   const settled = request => ({ handle: "h", request, resolution: {} });
