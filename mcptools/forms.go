@@ -252,9 +252,17 @@ func plainTexts(schema api.JSON) bool {
 
 func plain(text string) bool { return visible.Escape(text) == text }
 
-// plainTogether reports whether no text needs to be escaped next to the others: a word wholly of look-alikes is only
-// found on a line with Latin letters.
+// plainTogether reports whether no text needs to be escaped next to the others, or looks like another: a word wholly of
+// look-alikes is only found on a line whose other letters all are Latin.
 func plainTogether(texts []string) bool {
+	looks := map[string]string{}
+	for _, text := range texts {
+		look := visible.Skeleton(text)
+		if other, known := looks[look]; known && other != text {
+			return false
+		}
+		looks[look] = text
+	}
 	return plain(strings.ReplaceAll(strings.Join(texts, " "), "\n", " "))
 }
 

@@ -54,6 +54,7 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting
 				raised.release()
 				return show(tool, nil, err), nil
 			}
+			t.reached.Store(true)
 		}
 		result, again, err := t.answer(ctx, request, p, raised, dismissed)
 		raised.release()
@@ -70,6 +71,9 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 	awaiting, stop := ctx, func(bool) {}
 	if t.Signer != nil && p.wait != 0 {
 		reading, err := t.waits.readers[tool](ctx, raised.runID)
+		if err == nil {
+			t.reached.Store(true)
+		}
 		switch {
 		case err != nil:
 			// The call is held, even through an outage.
@@ -95,7 +99,7 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 	switch {
 	case raised.await != nil:
 		decided, err = raised.await(awaiting)
-	case p.call == nil: // the service has accepted nothing yet, so its URL may be wrong
+	case p.call == nil && !t.reached.Load():
 		decided, err = t.asker.Await(awaiting, raised.runID, p.wait.duration())
 	default:
 		decided, err = t.asker.AwaitRaised(awaiting, raised.runID, p.wait.duration())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -133,6 +134,8 @@ type tools struct {
 	Options
 	asker ask.Asker
 	waits *Waits
+	// reached says that the service has answered a call, so its URL is right.
+	reached atomic.Bool
 }
 
 // add adds one tool. Its arguments are decoded into In. Members that the schema does not name are

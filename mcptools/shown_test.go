@@ -52,6 +52,9 @@ func TestAFormOfAQuestionShowsWhatIsDecided(t *testing.T) {
 		"a hidden choice":          {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["mara","m\u0430ra"]}`)), ""},
 		"a choice of look-alikes":  {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["cop","\u0441\u043e\u0440"]}`)), ""},
 		"an option of look-alikes": {options(api.QuestionOption{ID: "a", Label: "cop"}, api.QuestionOption{ID: "b", Label: "\u0441\u043e\u0440"}), ""},
+		"a letter like another":    {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["A","\u0410"]}`)), ""},
+		"look-alikes in Russian":   {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","title":"Счёт","enum":["cop","\u0441\u043e\u0440"]}`)), ""},
+		"options of one letter":    {options(api.QuestionOption{ID: "a", Label: "Plan A"}, api.QuestionOption{ID: "b", Label: "Plan \u0410"}), ""},
 		"a form in Russian":        {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","title":"Счёт","enum":["сор","хор"]}`)), "The agent coder asks: Pay?"},
 		"a hidden name":            {typed(`{"message":"Pay?"}`, object(`"pay\u200b":{"type":"boolean"}`)), ""},
 	} {

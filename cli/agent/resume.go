@@ -145,6 +145,13 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	if err := parked.Process.ended(ctx); err != nil {
 		return false, err
 	}
+	before, err := r.alike(ctx, task)
+	if err != nil {
+		return false, err
+	}
+	if task.Attempt() > 1 {
+		clear(before) // the agent of an earlier attempt may have asked again
+	}
 	r.said.Say("resuming session %s in %s", parked.SessionID, parked.Cwd)
 	running, stop := context.WithCancel(r.stopping)
 	defer stop()
@@ -161,10 +168,13 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 			stop() // another worker may claim the run, and one agent is enough
 		}
 	})
-	before, unlisted := r.alike(ctx, task)
 	ended := command.Run()
 	lost()
 	read, err := r.read(ctx, task.RunID())
+	again := false
+	if err == nil && !read && r.stopping.Err() == nil {
+		again, err = r.asksAgain(ctx, task, before)
+	}
 	switch {
 	case read:
 		return false, nil
@@ -172,7 +182,7 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 		return false, client.ErrWorkerStopped
 	case err != nil:
 		return false, fmt.Errorf("session %s: the agent has ended, and it is not known whether it asked for its decision: %w", parked.SessionID, err)
-	case unlisted == nil && r.asksAgain(ctx, task, before):
+	case again:
 		// Another attempt would start a second agent in the session once somebody has decided about the new request.
 		r.said.Say("session %s asks again: its call is not the one that was decided, for example because it has another directory", parked.SessionID)
 		return false, task.Fail(ctx, "the agent asked again, from another directory or with another input")
@@ -184,18 +194,15 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 }
 
 // asksAgain reports whether the resumed agent has made its call as a new request. before are the requests that are
-// older than the agent.
-func (r *resumer) asksAgain(ctx context.Context, task *client.Task, before map[string]bool) bool {
+// older than the first agent.
+func (r *resumer) asksAgain(ctx context.Context, task *client.Task, before map[string]bool) (bool, error) {
 	now, err := r.alike(ctx, task)
-	if err != nil {
-		return false
-	}
 	for handle := range now {
 		if !before[handle] {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, err
 }
 
 // alike returns the handles of the session's other requests for the call of a claimed run: the open ones, and those

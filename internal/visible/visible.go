@@ -4,6 +4,7 @@
 package visible
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,6 +60,13 @@ func LookAlikes(text string) map[int]bool {
 		at += len(line)
 	}
 	return found
+}
+
+// Skeleton returns what a person takes a text for: look-alikes are the letters that they imitate, and
+// blanks are one space. Texts with the same skeleton look the same.
+func Skeleton(text string) string {
+	like := func(r rune) rune { return cmp.Or(imitated[r], r) }
+	return strings.Join(strings.Fields(norm.NFKC.String(strings.Map(like, text))), " ")
 }
 
 func inLine(line string) (found []int) {

@@ -75,7 +75,7 @@ export function Confirm({ label, question, does }) {
   return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
 }
 
-// useKept keeps the page while it is on, although the service asks for a sign-in.
+// useKept keeps the page while it is on, although the service asks for a sign-in, or another tab signs in or out.
 export const useKept = (on = true) => useLayoutEffect(() => on ? keepPage() : undefined, [on]);
 
 // Secret shows one once: neither this page nor the service can show it again.

@@ -61,7 +61,7 @@ export function shareStream(open, use, env = browser()) {
         if (viewing) tell({ type: "frame", name: "viewing", text: viewing });
         return;
       case "bye": if (message.from === leader) { leader = null; heardAt = -Infinity; schedule(env.random() * 200); } return;
-      case "signal": use.signal?.(message.name); return;
+      case "signal": leave(); stepDown(); use.signal?.(message.name); return; // its stream is of the account before
     }
     if (!newer(message.term, message.from)) {
       if (announced) tell({ type: "here" }); // an older leader that was frozen learns of this one
