@@ -136,6 +136,7 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 			"no backend":       {lasts: 1500 * time.Millisecond, proxied: http.StatusNotFound},
 			"redirected":       {lasts: 1500 * time.Millisecond, proxied: http.StatusFound},
 			"timed out":        {lasts: 1500 * time.Millisecond, proxied: http.StatusRequestTimeout},
+			"timed out, coded": {lasts: 1500 * time.Millisecond, proxied: http.StatusRequestTimeout, page: `{"code":"RequestTimeout"}`},
 			"a page":           {lasts: 1500 * time.Millisecond, proxied: http.StatusOK},
 			"no members":       {lasts: 1500 * time.Millisecond, proxied: http.StatusOK, page: "{}"},
 			"longer":           {lasts: 2 * time.Minute},

@@ -50,18 +50,23 @@ func (o *outage) run(ctx context.Context, ready func(context.Context) error) err
 			return nil
 		case <-o.suspected:
 		}
-		away := !check(ctx, ready)
-		if away && ctx.Err() == nil {
-			o.begin(ctx)
-		}
 		ticker.Reset(outageInterval)
-		// A database may answer and refuse everything, so the lines of one interval are bounded, too.
-		for waits := true; waits; waits = away {
+		// A database may answer and refuse everything, so the lines of one interval are bounded, too: the second
+		// check in a row that it answers ends the suspicion.
+		for away, answered := false, 0; ; {
+			if check(ctx, ready) {
+				answered++
+			} else if answered = 0; !away && ctx.Err() == nil {
+				away = true
+				o.begin(ctx)
+			}
+			if away && answered == 1 || answered == 2 {
+				break
+			}
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
-				away = away && !check(ctx, ready)
 			}
 		}
 		o.over(ctx)
@@ -150,13 +155,16 @@ func (h *outageHandler) WithGroup(name string) slog.Handler {
 func (o *outage) note(failure string) (logged, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	isAway := strings.Contains(failure, runs.ErrUnavailable.Error())
 	switch {
+	case !isAway && !o.away:
+		return true, false
 	case o.sinceMs != 0 && (o.away || o.passed == maxSuspected):
 		o.kept++
 		return false, false
 	case o.sinceMs != 0:
 		o.passed++
-	case strings.Contains(failure, runs.ErrUnavailable.Error()):
+	default:
 		o.sinceMs, o.failure = o.nowMs(), failure
 		return true, true
 	}

@@ -6,23 +6,24 @@ import { encodeJSON } from "@holdpoint/sdk";
 /**
  * Returns the handler of a worker. generate calls generateText with the messages; it gets edited,
  * with which an execute of its tools takes the input that a person made of a call:
- * execute: (input, options) => deploy(edited(input, options)). It calls edited once: a later step may have
- * another call with the same id, which must not get the edit.
+ * execute: (input, options) => deploy(edited(input, options)). The options are those that execute was given: a
+ * later step may have another call with the same id, which must not get the edit.
  */
 export function approvedBy(generate) {
   return async (task) => {
-    const edits = new Map();
+    const edits = new Map(), given = new WeakMap(); // edits by the id of a call, and then by its options
     // They were JavaScript's numbers, and the SDK's JSON has no bigint.
     let messages = task.checkpoint === undefined ? [{ role: "user", content: task.input }] : JSON.parse(encodeJSON(task.checkpoint));
     let settled = task.resume;
     for (;;) {
       const responses = decide(messages, settled, edits);
       if (responses.length > 0) messages = [...messages, { role: "tool", content: responses }];
-      const result = await generate(messages, (input, { toolCallId }) => {
-        if (!edits.has(toolCallId)) return input;
-        const edit = edits.get(toolCallId);
-        edits.delete(toolCallId);
-        return edit;
+      const result = await generate(messages, (input, options) => {
+        if (!given.has(options) && edits.has(options.toolCallId)) {
+          given.set(options, edits.get(options.toolCallId));
+          edits.delete(options.toolCallId);
+        }
+        return given.has(options) ? given.get(options) : input;
       });
       messages = [...messages, ...result.responseMessages];
       const waiting = result.content.filter((part) => part.type === "tool-approval-request" && !part.isAutomatic);

@@ -93,13 +93,13 @@ const cases = {
     const service = new Service({
       claim: [page, gateway, [404, page], {}, "", "7", { claims: [claim] }, hold], heartbeat: [page, gateway, {}, thirdBeat, beat], suspend: [page, {}, { run }],
       resume: [page, gateway, {}, { settled: [settled], after: "1", open: 0, cancel_requested: false }],
-      complete: [page, gateway, [302, page], [408, page], () => Response.error(), {}, run], // in a browser, a redirect has no status either
+      complete: [page, gateway, [302, page], [408, page], [408, { code: "timeout" }], () => Response.error(), {}, run], // in a browser, a redirect has no status either
     });
     const reported = await service.work(async (task) => {
       await renewed.done;
       return await task.approveInput({ id: "go", tool_name: "rm", input: 1 });
     }, service.called("complete"));
-    same(service.bodies.complete, Array(7).fill('{"fence":"f","output":1}'));
+    same(service.bodies.complete, Array(8).fill('{"fence":"f","output":1}'));
     same(reported.filter((error) => !(error instanceof HoldpointError)), []);
   },
 

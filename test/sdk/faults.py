@@ -124,14 +124,14 @@ async def a_page_in_place_of_a_reply_is_an_outage():
 
     routes = {
         "claim": [PAGE, GATEWAY, (404, PAGE), {}, "", "7", {"claims": [CLAIM]}, None], "heartbeat": [PAGE, GATEWAY, {}, third_beat, BEAT],
-        "suspend": [PAGE, {}, {"run": RUN}], "resume": [PAGE, GATEWAY, {}, settle], "complete": [PAGE, GATEWAY, (302, PAGE), (408, PAGE), {}, RUN],
+        "suspend": [PAGE, {}, {"run": RUN}], "resume": [PAGE, GATEWAY, {}, settle], "complete": [PAGE, GATEWAY, (302, PAGE), (408, PAGE), (408, {"code": "timeout"}), {}, RUN],
     }
     async with Service(**routes) as service:
         service.routes["claim"][-1] = service.hold
         async with Work(service, handler) as work:
             await service.event("complete").wait()
         assert service.bodies["complete"][-1]["output"] == 1, service.bodies
-        assert len(service.bodies["complete"]) == 6, service.bodies
+        assert len(service.bodies["complete"]) == 7, service.bodies
         assert all(isinstance(error, HoldpointError) for error in work.reported), work.reported
 
 

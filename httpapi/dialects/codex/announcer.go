@@ -217,6 +217,9 @@ func (a *announcer) isSystem(sessionID string) (bool, error) {
 	ctx, cancel := a.readContext()
 	defer cancel()
 	session, err := a.services.Store.Reader(ctx).SessionHead(ctx, sessionID)
+	if flag, found := a.systems.Get(sessionID); found && refusal.CodeOf(err) == api.CodeSessionNotFound {
+		return flag.system, nil // deleted, with its runs, since it was read
+	}
 	if err != nil {
 		return false, err
 	}

@@ -131,7 +131,7 @@ type chosen struct {
 }
 
 // byName returns what each label stands for, and each id that is not a label too. An id that stands for itself is not
-// in it: it is converted to the schema's type. Callers control the number of choices and of look-ups, so each choice
+// in it, unless the schema takes texts: it is converted to the schema's type. Callers control the number of choices and of look-ups, so each choice
 // is read once, whatever the number of look-ups.
 func (t *typedQuestion) byName() map[string]chosen {
 	labels, ids := make(map[string]chosen, len(t.choices)), map[string]chosen{}
@@ -141,8 +141,9 @@ func (t *typedQuestion) byName() map[string]chosen {
 			keepName(ids, found.id, found.value)
 		}
 	}
+	takesText := typesOf(t.schema)["string"]
 	for id, found := range ids {
-		itself := !found.ambiguous && kit.KeyOf(found.value) == kit.KeyOf(kit.Encode(id))
+		itself := !takesText && !found.ambiguous && kit.KeyOf(found.value) == kit.KeyOf(kit.Encode(id))
 		if _, known := labels[id]; !known && !itself {
 			labels[id] = found
 		}

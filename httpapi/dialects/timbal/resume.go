@@ -118,10 +118,10 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 			return nil, err
 		case done:
 			kept = append(kept, part)
+		case kit.Unfit(refused):
+			d.noteFaults(r.notes, refused, part) // the others are decided
 		case d.command == nil && len(kept) == 0:
 			return f.resumeRefused(ctx, r, d, refused)
-		case kit.Unfit(refused):
-			d.noteFaults(r.notes, refused, part)
 		default:
 			// Everything else is already decided, so the late answer is only a warning.
 			r.warnings = append(r.warnings, detailOf(refused))

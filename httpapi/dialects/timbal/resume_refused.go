@@ -32,11 +32,7 @@ func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, er
 		if text := d.wrongApproval(err); text != "" {
 			return f.resumeFailed(ctx, r, text)
 		}
-		var part *runs.AnswerQuestion
-		if d.command == nil {
-			part = d.parts[0] // later parts were not sent
-		}
-		d.noteFaults(r.notes, err, part)
+		d.noteFaults(r.notes, err, nil)
 		return f.showOpen(ctx, r)
 	default:
 		return nil, err
