@@ -124,3 +124,16 @@ test("the tab that is looked at leads", () => {
   assert.ok(b.stream);
   assert.equal(w.streams(), 1);
 });
+
+test("a tab that leads gives up its stream when another one signs in or out", () => {
+  const w = world(), first = w.open();
+  w.live(5000);
+  const second = w.open(), { stream } = first;
+  w.live(5000);
+  assert.ok(stream && first.stream === stream);
+  second.shared.signal("account");
+  w.deliver();
+  assert.notEqual(first.stream, stream, "it was opened as another account, and a tab that shows a secret does not load again");
+  w.live(20000);
+  assert.equal(w.streams(), 1);
+});
