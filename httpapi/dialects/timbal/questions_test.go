@@ -163,6 +163,12 @@ func testPartsThatDoNotFit(t *testing.T, s *service) {
 	require.Equal(t, []string{q, r}, ids(again), "the typed question is answered")
 	require.Contains(t, again[1].at("metadata", "error"), "accepts only its options")
 	require.Contains(t, again[2].at("metadata", "error"), "at least one answer")
+
+	// Parts are no whole: what fits is recorded, whatever comes before it.
+	handle, _ := handleOf(r)
+	rest := s.show(t, resumeBody(t, again[0].at("run_id").(string), q, `"oracle"`, r, `"mysql"`))
+	require.Equal(t, []string{q, handle + ":name"}, ids(rest))
+	require.Contains(t, rest[1].at("metadata", "error"), "accepts only its options")
 }
 
 func handleOf(id string) (handle, rest string) {
