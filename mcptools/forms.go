@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -156,7 +157,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["text"] = map[string]any{"type": "string", "title": "Answer", "description": "In your own words."}
 	}
 	labels := labelsOf(&question)
-	together := plainTogether(labels)
+	together := plainTogether(labels) && !lookAlike(labels)
 	slices.Sort(labels)
 	if len(labels) != len(slices.Compact(labels)) || !together {
 		return nil // the choice would be ambiguous
@@ -236,34 +237,46 @@ func messageOf(request *api.UserQuestionRequest) string {
 func plainTexts(schema api.JSON) bool {
 	decoder := jsontext.NewDecoder(bytes.NewReader(schema))
 	var texts []string
+	choices := map[string][]string{} // texts of which a person takes one, by where they are
 	for {
 		token, err := decoder.ReadToken()
 		if err != nil {
-			return errors.Is(err, io.EOF) && plainTogether(texts)
+			return errors.Is(err, io.EOF) && plainTogether(texts) && !slices.ContainsFunc(slices.Collect(maps.Values(choices)), lookAlike)
 		}
 		if token.Kind() == '"' {
-			if !plain(token.String()) {
+			text, at := token.String(), decoder.StackPointer()
+			if !plain(text) {
 				return false
 			}
-			texts = append(texts, token.String())
+			texts = append(texts, text)
+			place := string(at.Parent()) // of the names of an object, and the elements of a list
+			if kind, length := decoder.StackIndex(decoder.StackDepth()); kind == '{' && length%2 == 0 {
+				place = string(at.Parent().Parent()) + " " + at.LastToken() // of the titles in a list of choices
+			}
+			choices[place] = append(choices[place], text)
 		}
 	}
 }
 
 func plain(text string) bool { return visible.Escape(text) == text }
 
-// plainTogether reports whether no text needs to be escaped next to the others, or looks like another: a word wholly of
-// look-alikes is only found on a line whose other letters all are Latin.
+// plainTogether reports whether no text needs to be escaped next to the others: a word wholly of look-alikes is only
+// found on a line with Latin letters.
 func plainTogether(texts []string) bool {
+	return plain(strings.ReplaceAll(strings.Join(texts, " "), "\n", " "))
+}
+
+// lookAlike reports whether two different texts look the same.
+func lookAlike(texts []string) bool {
 	looks := map[string]string{}
 	for _, text := range texts {
 		look := visible.Skeleton(text)
 		if other, known := looks[look]; known && other != text {
-			return false
+			return true
 		}
 		looks[look] = text
 	}
-	return plain(strings.ReplaceAll(strings.Join(texts, " "), "\n", " "))
+	return false
 }
 
 func labelsOf(question *api.UserQuestion) []string {

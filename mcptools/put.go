@@ -104,6 +104,9 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 	default:
 		decided, err = t.asker.AwaitRaised(awaiting, raised.runID, p.wait.duration())
 	}
+	if err == nil {
+		t.reached.Store(true)
+	}
 	if err != nil && ctx.Err() != nil && p.call != nil {
 		err = errors.Join(err, t.withdraw(ctx, raised.runID))
 	}

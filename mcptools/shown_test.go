@@ -55,6 +55,9 @@ func TestAFormOfAQuestionShowsWhatIsDecided(t *testing.T) {
 		"a letter like another":    {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["A","\u0410"]}`)), ""},
 		"look-alikes in Russian":   {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","title":"Счёт","enum":["cop","\u0441\u043e\u0440"]}`)), ""},
 		"options of one letter":    {options(api.QuestionOption{ID: "a", Label: "Plan A"}, api.QuestionOption{ID: "b", Label: "Plan \u0410"}), ""},
+		"a title like its value":   {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","oneOf":[{"const":"A","title":"\u0410"},{"const":"B","title":"\u0411"}]}`)), "The agent coder asks: Pay?"},
+		"titles like another":      {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","oneOf":[{"const":"1","title":"A"},{"const":"2","title":"\u0410"}]}`)), ""},
+		"powers":                   {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","enum":["m2","m\u00b2"]}`)), "The agent coder asks: Pay?"},
 		"a form in Russian":        {typed(`{"message":"Pay?"}`, object(`"to":{"type":"string","title":"Счёт","enum":["сор","хор"]}`)), "The agent coder asks: Pay?"},
 		"a hidden name":            {typed(`{"message":"Pay?"}`, object(`"pay\u200b":{"type":"boolean"}`)), ""},
 	} {

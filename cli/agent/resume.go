@@ -149,9 +149,6 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	if err != nil {
 		return false, err
 	}
-	if task.Attempt() > 1 {
-		clear(before) // the agent of an earlier attempt may have asked again
-	}
 	r.said.Say("resuming session %s in %s", parked.SessionID, parked.Cwd)
 	running, stop := context.WithCancel(r.stopping)
 	defer stop()
@@ -170,6 +167,9 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	})
 	ended := command.Run()
 	lost()
+	if task.Attempt() > 1 && ended == nil {
+		clear(before) // the agent of an earlier attempt may have asked again, and waits for that
+	}
 	read, err := r.read(ctx, task.RunID())
 	again := false
 	if err == nil && !read && r.stopping.Err() == nil {
@@ -205,9 +205,23 @@ func (r *resumer) asksAgain(ctx context.Context, task *client.Task, before map[s
 	return false, err
 }
 
-// alike returns the handles of the session's other requests for the call of a claimed run: the open ones, and those
-// that were decided later than the run's, for example at once by a rule.
+// alike is alikeNow, and waits while the service is away.
 func (r *resumer) alike(ctx context.Context, task *client.Task) (map[string]bool, error) {
+	var pause console.Backoff
+	for {
+		handles, err := r.alikeNow(ctx, task)
+		switch {
+		case err == nil || ctx.Err() != nil || !client.Away(err):
+			return handles, err
+		case pause.Sleep(r.stopping) != nil:
+			return nil, client.ErrWorkerStopped
+		}
+	}
+}
+
+// alikeNow returns the handles of the session's other requests for the call of a claimed run: the open ones, and those
+// that were decided later than the run's, for example at once by a rule.
+func (r *resumer) alikeNow(ctx context.Context, task *client.Task) (map[string]bool, error) {
 	handles := map[string]bool{}
 	if task.Resume() == nil {
 		return handles, nil

@@ -65,8 +65,15 @@ func LookAlikes(text string) map[int]bool {
 // Skeleton returns what a person takes a text for: look-alikes are the letters that they imitate, and
 // blanks are one space. Texts with the same skeleton look the same.
 func Skeleton(text string) string {
-	like := func(r rune) rune { return cmp.Or(imitated[r], r) }
-	return strings.Join(strings.Fields(norm.NFKC.String(strings.Map(like, text))), " ")
+	var look strings.Builder
+	for _, r := range norm.NFC.String(text) {
+		if imitated[r] == 0 && imitates(r) {
+			look.WriteString(norm.NFKC.String(string(r)))
+		} else {
+			look.WriteRune(cmp.Or(imitated[r], r))
+		}
+	}
+	return strings.Join(strings.Fields(look.String()), " ")
 }
 
 func inLine(line string) (found []int) {

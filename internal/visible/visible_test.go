@@ -56,3 +56,13 @@ func TestThePageHasTheSameLetters(t *testing.T) {
 		require.Equal(t, here[i][1], page[i][1])
 	}
 }
+
+func TestSkeleton(t *testing.T) {
+	t.Parallel()
+	for text, like := range map[string]string{"\u0410": "A", "Plan \u0410": "Plan A", "\u0441\u043e\u0440": "cop", "\uff21\u00a0b": "A b"} {
+		require.Equal(t, like, visible.Skeleton(text))
+	}
+	for _, text := range []string{"m\u00b2", "10\u2076", "H\u2082O", "caf\u00e9", "\u0429"} {
+		require.Equal(t, text, visible.Skeleton(text), "it looks like itself")
+	}
+}

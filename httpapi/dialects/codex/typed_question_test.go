@@ -54,6 +54,7 @@ func TestAChoiceIsAnAnswerOrAnElement(t *testing.T) {
 		"an id for its value":       {`{"type":"boolean"}`, `{"options":[{"label":"Yes","id":"true"},{"label":"No","id":"false"}]}`, `["true"]`, `true`},
 		"an id for a number":        {`{"type":"integer"}`, `{"options":[{"label":"Seven","id":"7"}]}`, `["7"]`, `7`},
 		"ids of a list of numbers":  {`{"type":"array","items":{"type":"integer"}}`, `{"options":[{"label":"Seven","id":"7"}]}`, `["7"]`, `[7]`},
+		"an id for a text or list":  {`{"type":["array","string"]}`, `{"options":[{"label":"B","id":"b"}]}`, `["b"]`, `"b"`},
 		"an id for a text":          {`{"type":"string"}`, `{"options":[{"label":"Seven","id":"7"}]}`, `["7"]`, `"7"`},
 		"no list":                   {`{"type":"integer"}`, `{"options":[{"label":"Large","value":"3"}]}`, `["Large"]`, `"3"`},
 	} {

@@ -120,7 +120,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 			kept = append(kept, part)
 		case kit.Unfit(refused):
 			d.noteFaults(r.notes, refused, part) // the others are decided
-		case d.command == nil && len(kept) == 0:
+		case d.command == nil && len(kept) == 0 && (len(r.notes) == 0 || !isLate(refused)):
 			return f.resumeRefused(ctx, r, d, refused)
 		default:
 			// Everything else is already decided, so the late answer is only a warning.
