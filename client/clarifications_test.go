@@ -45,7 +45,7 @@ func (b *rig) answer(runID, requestID, text string) {
 	}}))(b)
 }
 
-// Only the handler empties the mailbox, so the call does not wait until it is no longer full.
+// The call does not wait until the mailbox has room: only the handler reads it.
 func TestAFullMailboxIsReportedToTheHandler(t *testing.T) {
 	t.Parallel()
 	for name, park := range map[string]bool{"parked": true, "not parked": false} {

@@ -107,8 +107,7 @@ func TestAddressesThatAreAddedAtOnce(t *testing.T) {
 func TestAnAddressThatIsNotWrittenCountsNoCode(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
-		stored, is := inprocess.Start(t, database, inprocess.Options{}).Store.(notify.Store)
-		require.True(t, is)
+		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
 		const ada, nowMs = "user:ada", int64(1_000_000)
 		// add adds an address, after a read that found these marks of the person and of the destination.
 		add := func(name, person, destination string, most int) (added bool, sent int64) {

@@ -54,10 +54,8 @@ func startFlooded(t *testing.T) *flooded {
 	}
 	s.Service = inprocess.Start(t, s.database, inprocess.Options{Logger: s.log.logger()})
 	s.client = s.Connect()
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
-	reader, is := s.Store.(notify.Reader)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
+	reader := storeAs[notify.Reader](t, s.Store)
 	for n, id := range []string{"address_ada", "address_second"} {
 		_, err := stored.AddSubscription(t.Context(), &notify.Address{
 			AddressID: id, Principal: "user:ada", Channel: "pager", Address: id, VerifiedAtMs: 1, CreatedAtMs: int64(n) + 1,
@@ -165,8 +163,7 @@ func TestASettledRequestIsNotCounted(t *testing.T) {
 	s.settle(t)
 	_, err := s.send.Send(t.Context(), s.message(t, "user:ada", 0))
 	require.ErrorIs(t, err, runs.ErrNotSent)
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
 	number, err := stored.CountNotice(t.Context(), "user:ada", "next", 1_750_000_000_000)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, number)

@@ -257,8 +257,7 @@ func TestGuessesOverManyLinks(t *testing.T) {
 	onEngines(t, func(t *testing.T, database string) {
 		s := startLinked(t, database)
 		mail, _ := s.asks(t, "s")
-		links, is := s.Store.(notify.LinkStore)
-		require.True(t, is)
+		links := storeAs[notify.LinkStore](t, s.Store)
 		known, err := links.LinkByHash(t.Context(), auth.HashOf(strings.TrimPrefix(mail.path, "/l/")))
 		require.NoError(t, err)
 		const many = 60

@@ -125,8 +125,7 @@ func TestTheOrderOfAddresses(t *testing.T) {
 	t.Parallel()
 	channel := &failing{}
 	s := startReplicas(t, inprocess.Memory, channel)
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
 	for n, id := range []string{"address_second", "address_third"} {
 		added, err := stored.AddSubscription(t.Context(), &notify.Address{
 			AddressID: id, Principal: "user:ada", Channel: "board", Address: id, VerifiedAtMs: 1, CreatedAtMs: int64(n) + 2,

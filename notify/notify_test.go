@@ -166,6 +166,14 @@ func (b *safeBuffer) text() string {
 
 func (b *safeBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
 
+// storeAs returns a store as the part of it that notifications use.
+func storeAs[Part any](t *testing.T, store any) Part {
+	t.Helper()
+	part, is := store.(Part)
+	require.True(t, is)
+	return part
+}
+
 // loopback lets the service call this machine.
 var loopback = egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
@@ -406,8 +414,7 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
-		stored, is := s.Store.(notify.Store)
-		require.True(t, is)
+		stored := storeAs[notify.Store](t, s.Store)
 		counted := func(principal string, nowMs int64, messages ...string) (numbers []int64) {
 			for _, message := range messages {
 				number, err := stored.CountNotice(t.Context(), principal, message, nowMs)

@@ -31,8 +31,7 @@ func startStanding(t *testing.T, database string) (*replicas, notify.Store) {
 	t.Helper()
 	s := startReplicas(t, database)
 	s.stands.Store(time.Now().UnixMilli())
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
 	return s, stored
 }
 

@@ -129,10 +129,8 @@ func TestWithoutContentNoButtonAllows(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
 	runID, post := s.asks(t, "s", restart)
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
-	reader, is := s.Store.(notify.Reader)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
+	reader := storeAs[notify.Reader](t, s.Store)
 	channel := &contentless{}
 	var decided []api.Behavior
 	restarted := notify.New(notify.Options{

@@ -52,8 +52,7 @@ func startReplicas(t *testing.T, database string, other ...notify.Channel) *repl
 	s := &replicas{service: &service{database: database, log: &safeBuffer{}}, board: newBoard()}
 	s.Service = inprocess.Start(t, database, inprocess.Options{Logger: s.log.logger()})
 	s.client = s.Connect()
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
 	var channel notify.Channel = s.board
 	if len(other) > 0 {
 		channel = other[0]
@@ -76,8 +75,7 @@ func startReplicas(t *testing.T, database string, other ...notify.Channel) *repl
 // sender returns what sends the messages of a store on a channel.
 func (s *replicas) sender(t *testing.T, stored notify.Store, channel notify.Channel) *notify.Service {
 	t.Helper()
-	reader, is := s.Store.(notify.Reader)
-	require.True(t, is)
+	reader := storeAs[notify.Reader](t, s.Store)
 	return notify.New(notify.Options{
 		Store: stored, Reader: laterReader{reader, &s.later, &s.stands}, Channels: map[string]notify.Channel{"board": channel}, ExternalURL: "https://holdpoint.example",
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),

@@ -29,10 +29,8 @@ func TestTheLinkOfAPersonWhoseSignInEnded(t *testing.T) {
 	t.Parallel()
 	s := startLinked(t, inprocess.Memory)
 	mail, runID := s.asks(t, "s")
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
-	reader, is := s.Store.(notify.Reader)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
+	reader := storeAs[notify.Reader](t, s.Store)
 	deciders := []string{"user:ada"}
 	later := notify.New(notify.Options{
 		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"mail": &codes{}}, NewID: runs.NewID,
@@ -62,10 +60,8 @@ func TestAPressAfterTheSignInEnded(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
 	runID, post := s.asks(t, "s", restart)
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
-	reader, is := s.Store.(notify.Reader)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
+	reader := storeAs[notify.Reader](t, s.Store)
 	channel, deciders := &contentless{}, []string{"user:ada"}
 	later := notify.New(notify.Options{
 		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"slack": channel}, NewID: runs.NewID,

@@ -291,8 +291,7 @@ func TestButtonsEnd(t *testing.T) {
 	buttons := post.Values(t)
 
 	changed := auth.NewLinkSecret()
-	links, is := s.Store.(notify.LinkStore)
-	require.True(t, is)
+	links := storeAs[notify.LinkStore](t, s.Store)
 	row, err := links.LinkByHash(t.Context(), auth.HashOf(buttons["allow"]))
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte(changed + " sha256:of another input"))

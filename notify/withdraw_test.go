@@ -281,8 +281,7 @@ func (r *receivers) answer(address string) error {
 // second adds Ada's second address.
 func (s *replicas) second(t *testing.T) notify.Store {
 	t.Helper()
-	stored, is := s.Store.(notify.Store)
-	require.True(t, is)
+	stored := storeAs[notify.Store](t, s.Store)
 	added, err := stored.AddSubscription(t.Context(), &notify.Address{
 		AddressID: "address_second", Principal: "user:ada", Channel: "board", Address: "address_second", VerifiedAtMs: 1, CreatedAtMs: 2,
 	}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))

@@ -34,8 +34,8 @@ func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*A
 	return a.await(ctx, &Raised{RunID: runID, unseen: true}, wait)
 }
 
-// AwaitRaised is Await for a call that the service has just accepted: whatever is in front of the
-// service, its URL is right, so a 404 without a code is an outage from the first read on.
+// AwaitRaised is Await for a client that the service has answered before, for example when it raised
+// the call: the URL is right, so a 404 without a code is an outage from the first read on.
 func (a *Asker) AwaitRaised(ctx context.Context, runID string, wait time.Duration) (*Answer, error) {
 	return a.await(ctx, &Raised{RunID: runID}, wait)
 }

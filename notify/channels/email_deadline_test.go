@@ -25,21 +25,8 @@ import (
 // the end of its connection.
 func accepting(t *testing.T, encrypted *tls.Config) (address string, commands func() []string) {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ended := make(chan struct{})
-	t.Cleanup(func() {
-		require.NoError(t, listener.Close())
-		<-ended
-	})
 	var all []string
-	go func() {
-		defer close(ended)
-		connection, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer connection.Close()
+	address, ended := answering(t, func(connection net.Conn) {
 		if encrypted != nil {
 			connection = tls.Server(connection, encrypted)
 		}
@@ -65,8 +52,8 @@ func accepting(t *testing.T, encrypted *tls.Config) (address string, commands fu
 				fmt.Fprint(connection, "250 ok\r\n")
 			}
 		}
-	}()
-	return listener.Addr().String(), func() []string {
+	})
+	return address, func() []string {
 		<-ended
 		return all
 	}

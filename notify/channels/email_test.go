@@ -20,24 +20,33 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 )
 
-// mute is an SMTP server that stops answering at a command: "" for the greeting, "." for the end of the
-// message. If hangsUp, it closes the connection there.
-func mute(t *testing.T, at string, hangsUp bool) string {
+// answering is a server that takes one connection. ended is closed after it.
+func answering(t *testing.T, answer func(net.Conn)) (address string, ended <-chan struct{}) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ended := make(chan struct{})
+	over := make(chan struct{})
 	t.Cleanup(func() {
 		require.NoError(t, listener.Close())
-		<-ended
+		<-over
 	})
 	go func() {
-		defer close(ended)
+		defer close(over)
 		connection, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer connection.Close()
+		answer(connection)
+	}()
+	return listener.Addr().String(), over
+}
+
+// mute is an SMTP server that stops answering at a command: "" for the greeting, "." for the end of the
+// message. If hangsUp, it closes the connection there.
+func mute(t *testing.T, at string, hangsUp bool) string {
+	t.Helper()
+	address, _ := answering(t, func(connection net.Conn) {
 		lines := bufio.NewScanner(connection)
 		if at != "" {
 			fmt.Fprint(connection, "220 ready\r\n")
@@ -63,8 +72,8 @@ func mute(t *testing.T, at string, hangsUp bool) string {
 			}
 		}
 		_, _ = io.Copy(io.Discard, connection) // until the client hangs up
-	}()
-	return "smtp://" + listener.Addr().String()
+	})
+	return "smtp://" + address
 }
 
 // A mail server that stops answering costs one attempt its time, and the message is tried again.
