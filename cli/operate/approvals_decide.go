@@ -140,6 +140,9 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 			session[i] = session[i] || item.SessionID == word
 		}
 	}
+	if request[0] && (c.SessionID != "" || c.RunID != "") {
+		return nil // the flag says where both requests are
+	}
 	if request[0] {
 		if !session[0] { // it may have no open approval any more
 			_, err := opened.GetSession(ctx, first)

@@ -152,8 +152,9 @@ function unionOf(schema, within, depth) {
 }
 
 // fieldOf returns one field: {name, title, description, kind, type, required, nullable, limits, choices, fields, options,
-// start}. kind is choice, choices, check, yesno, number, text, list, object, union, fixed or json.
-function fieldOf(name, given, within, required, depth = 0) {
+// start}. kind is choice, choices, check, yesno, number, text, list, object, union, fixed or json. sent says that the object
+// around the field is part of the answer even if nothing in it is filled in.
+function fieldOf(name, given, within, required, depth = 0, sent = true) {
   const [schema, nullable] = withoutNull(resolved(given, within), within);
   const title = textOf(schema, "title") || name, description = textOf(schema, "description") ?? "";
   const base = { name, title, description, required, nullable, preset: member(schema, "default"), schema };
@@ -162,7 +163,7 @@ function fieldOf(name, given, within, required, depth = 0) {
 
   // A value that may be left out is chosen. Shown without a control, it would read as if it was sent.
   const fixed = member(schema, "const");
-  if (fixed && (required && !nullable || base.preset && same(base.preset, fixed))) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
+  if (fixed && (sent && required && !nullable || base.preset && same(base.preset, fixed))) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
   if (fixed) return as("choice", { choices: toldApart([{ node: fixed, label: labelOf(fixed), description: "" }]) });
   const choices = choicesOf(schema, within);
   if (choices && type !== "array" && type !== "object") return as("choice", { choices: toldApart(choices.filter(one => !isNull(one.node))) });
@@ -178,7 +179,8 @@ function fieldOf(name, given, within, required, depth = 0) {
   }
   if (type === "array") return arrayOf(schema, within, as);
   if (type !== "object" || depth > deepest || !member(schema, "properties")?.members) return as("json");
-  return as("object", { fields: fieldsOf(schema, within, depth) });
+  const there = required && !nullable || base.preset && !isNull(base.preset);
+  return as("object", { fields: fieldsOf(schema, within, depth, Boolean(sent && there)) });
 }
 
 function arrayOf(schema, within, as) {
@@ -191,11 +193,11 @@ function arrayOf(schema, within, as) {
   return lines ? as("list", { type: types[0] }) : as("json");
 }
 
-function fieldsOf(schema, within, depth) {
+function fieldsOf(schema, within, depth, sent) {
   const required = new Set((member(schema, "required")?.items ?? []).map(one => one.value)), properties = member(schema, "properties").members;
-  const fields = properties.map(([name, one]) => fieldOf(name, one, within, required.has(name), depth + 1));
+  const fields = properties.map(([name, one]) => fieldOf(name, one, within, required.has(name), depth + 1, sent));
   // What is required and not described is asked for as well.
-  for (const name of required) if (!properties.some(([one]) => one === name)) fields.push(fieldOf(name, object([]), within, true, depth + 1));
+  for (const name of required) if (!properties.some(([one]) => one === name)) fields.push(fieldOf(name, object([]), within, true, depth + 1, sent));
   return fields;
 }
 

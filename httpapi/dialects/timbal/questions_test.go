@@ -169,6 +169,18 @@ func testPartsThatDoNotFit(t *testing.T, s *service) {
 	rest := s.show(t, resumeBody(t, again[0].at("run_id").(string), q, `"oracle"`, r, `"mysql"`))
 	require.Equal(t, []string{q, handle + ":name"}, ids(rest))
 	require.Contains(t, rest[1].at("metadata", "error"), "accepts only its options")
+
+	// A part that comes too late takes no other one with it, either.
+	w, first = s.paused(t, ask("q"), ask("r"))
+	q, r = ids(first)[0], ids(first)[1]
+	handle, _ = handleOf(r)
+	w.do(&runs.AnswerQuestion{RunID: w.runID, Partial: true, Resolution: runs.QuestionAnswer{
+		RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"my"}}},
+	}})
+	after := s.show(t, resumeBody(t, w.runID, q, `"mysql"`, r, `"mysql"`))
+	require.Len(t, ids(after), 2)
+	require.Contains(t, ids(after), handle+":name")
+	require.Len(t, after[len(after)-1].at("metadata", "warnings"), 1)
 }
 
 func handleOf(id string) (handle, rest string) {

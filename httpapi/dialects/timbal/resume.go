@@ -1,6 +1,7 @@
 package timbal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,6 +113,8 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		}
 	}
 	kept := d.parts[:0]
+	var late error
+	var lateDetails []string
 	for _, part := range d.parts {
 		switch done, refused, err := f.answerPart(ctx, r, part); {
 		case err != nil:
@@ -120,14 +123,18 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 			kept = append(kept, part)
 		case kit.Unfit(refused):
 			d.noteFaults(r.notes, refused, part) // the others are decided
-		case d.command == nil && len(kept) == 0 && (len(r.notes) == 0 || !isLate(refused)):
-			return f.resumeRefused(ctx, r, d, refused)
+		case isLate(refused) || d.command != nil || len(kept) > 0:
+			late = cmp.Or(late, refused)
+			lateDetails = append(lateDetails, detailOf(refused))
 		default:
-			// Everything else is already decided, so the late answer is only a warning.
-			r.warnings = append(r.warnings, detailOf(refused))
+			return f.resumeRefused(ctx, r, d, refused)
 		}
 	}
 	d.parts = kept
+	if late != nil && d.empty() && len(r.notes) == 0 {
+		return f.resumeRefused(ctx, r, d, late)
+	}
+	r.warnings = append(r.warnings, lateDetails...) // other answers are decided
 	if d.empty() {
 		return f.showOpen(ctx, r)
 	}

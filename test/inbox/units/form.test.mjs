@@ -18,6 +18,22 @@ const answers = (schema, raw, more = {}) => {
 };
 const required = { required: ["x"] };
 
+// A value that is only sent with the object around it reads as sent if it has no control.
+test("a fixed value in a group that may be left out is chosen", () => {
+  const group = { type: "object", required: ["ok"], properties: { ok: { const: true } } }, outer = { type: "object", required: ["g"], properties: { g: group } };
+  const kind = (schema, more) => { let field = property(schema, more); while (field.fields) field = field.fields[0]; return field.kind; };
+  assert.equal(kind(group), "choice");
+  assert.equal(kind(outer), "choice", "the group within is required, the outer one is not");
+  assert.equal(kind({ anyOf: [group, { type: "null" }] }, required), "choice");
+  assert.equal(kind(group, required), "fixed");
+  assert.equal(kind(outer, required), "fixed");
+  assert.equal(kind({ ...group, default: { ok: true } }), "fixed");
+  assert.deepEqual(answers(group), ["{}"]);
+  assert.deepEqual(answers(group, { ok: "true" }), ['{"x":{"ok":true}}']);
+  assert.deepEqual(answers({ anyOf: [group, { type: "null" }] }, undefined, required), ['{"x":null}']);
+  assert.deepEqual(answers(group, undefined, required), ['{"x":{"ok":true}}']);
+});
+
 test("every schema has the field that fits it", () => {
   const level = { $defs: { Level: { title: "Level", type: "string", enum: ["low", "high"] } } };
   for (const [name, schema, kind, labels, more] of [
