@@ -5,12 +5,14 @@ package roles
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 )
 
-// call is one call. Its session is that which it is about, "" for none that the path or the body names.
+// call is one call. Its session is that which it is about, "" for none that the path or the body names; its run
+// likewise.
 type call struct {
-	method, path, body, session, key, actor string
+	method, path, body, session, run, key, actor string
 	// list: what is out of reach is left out of the reply.
 	list bool
 }
@@ -18,6 +20,37 @@ type call struct {
 type generator struct {
 	rand     *rand.Rand
 	progress int
+	// requests are some that replies have named.
+	requests []request
+}
+
+type request struct{ handle, session, run string }
+
+const keptRequests = 200
+
+var handleInReply = regexp.MustCompile(`"handle":"([^"]+)"`)
+
+// hear remembers the requests of a run that was made.
+func (g *generator) hear(c call, text string) {
+	if c.path != "/v1/runs" || c.method != "POST" || c.run == "" {
+		return
+	}
+	for _, found := range handleInReply.FindAllStringSubmatch(text, -1) {
+		one := request{handle: found[1], session: c.session, run: c.run}
+		if len(g.requests) < keptRequests {
+			g.requests = append(g.requests, one)
+		} else {
+			g.requests[g.rand.IntN(keptRequests)] = one
+		}
+	}
+}
+
+// agentOf returns the agent of a run, which its id tells: a session has runs of both.
+func agentOf(run string) string {
+	if run == "" || (run[len(run)-1]-'0')%2 == 0 {
+		return "coder"
+	}
+	return "other"
 }
 
 func (g *generator) pick(of ...string) string { return of[g.rand.IntN(len(of))] }
@@ -53,6 +86,7 @@ func (g *generator) call(by *caller) call {
 
 func (g *generator) fill(c *call, by *caller) {
 	session, run := c.session, g.run(c.session)
+	agent := agentOf(run)
 	fence := g.pick("1", "2", "3")
 	request := g.pick("ap", "q")
 	get := func(list bool, path string) { c.method, c.path, c.list = "GET", path, list }
@@ -68,15 +102,20 @@ func (g *generator) fill(c *call, by *caller) {
 	remember := g.pick("", "", `,"remember":"session"`, `,"remember":"always"`)
 	decision := fmt.Sprintf(`{"resolutions":[{"request_id":"ap","behavior":%q%s}]}`, behavior, remember)
 	answer := `{"resolution":{"request_id":"q","value":1}}`
-	switch g.rand.IntN(44) {
+	known := request{handle: "guessed-1", session: session}
+	if len(g.requests) > 0 {
+		known = g.requests[g.rand.IntN(len(g.requests))]
+	}
+	switch g.rand.IntN(52) {
 	case 0, 1, 2, 3:
-		post("/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"agent_id":"coder","input":%q,"suspend":{"approvals":[%s],"questions":[%s]}}`, run, session, word, approval, question))
+		post("/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"agent_id":%q,"input":%q,"suspend":{"approvals":[%s],"questions":[%s]}}`, run, session, agent, word, approval, question))
+		c.run = run
 	case 4:
-		post("/v1/sessions/"+session+"/runs", fmt.Sprintf(`{"run_id":%q,"agent_id":"coder","input":%q}`, run, word))
+		post("/v1/sessions/"+session+"/runs", fmt.Sprintf(`{"run_id":%q,"agent_id":%q,"input":%q}`, run, agent, word))
 	case 5:
 		post("/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, session))
 	case 6, 7:
-		post("/v1/runs/claim", `{"worker_id":"w","agent_ids":["coder"]}`)
+		post("/v1/runs/claim", fmt.Sprintf(`{"worker_id":"w","agent_ids":[%q]}`, agent))
 		c.session = ""
 	case 8:
 		post("/v1/runs/"+run+"/claim", `{"worker_id":"w"}`)
@@ -157,5 +196,24 @@ func (g *generator) fill(c *call, by *caller) {
 		c.session = ""
 	case 43:
 		get(true, g.pick("/livez", "/readyz", "/version", "/v1/keys", "/v1/me"))
+	case 44, 45:
+		get(false, "/v1/requests/"+known.handle+g.pick("", "?context=5", "/explain"))
+		c.session, c.run = known.session, known.run
+	case 46:
+		c.method, c.path, c.body = "PUT", "/v1/requests/"+known.handle+"/acknowledgement", g.pick(`{"state":"acknowledged"}`, `{"state":"none"}`)
+		c.session, c.run = known.session, known.run
+	case 47:
+		post("/v1/sessions/"+session+"/approval-runs", decision)
+	case 48:
+		get(true, "/v1/me/"+g.pick("addresses", "quiet-hours", "push"))
+	case 49:
+		get(true, "/v1/channels")
+	case 50:
+		get(false, "/v1/runs/"+run+"/explain")
+	case 51:
+		get(false, "/kheish/v1/"+g.pick("sessions/"+session, "runs/"+run, "runs/"+run+"/events"))
+	}
+	if strings.HasPrefix(c.path, "/v1/runs/run-") {
+		c.run = run
 	}
 }

@@ -89,6 +89,9 @@ func (seen *tally) callOneService(t *testing.T, count int) {
 			if c.prefix != "" {
 				body.SessionPrefixes = []string{c.prefix}
 			}
+			if c.agent != "" {
+				body.AgentIDs = []string{c.agent}
+			}
 			made, _, err := service.Keyring.Create(t.Context(), body, "user:test", "")
 			require.NoError(t, err)
 			if c.secret = made.Secret; c.role == "admin" {
@@ -98,7 +101,7 @@ func (seen *tally) callOneService(t *testing.T, count int) {
 	}
 	reader := service.Connect(client.WithToken(admin))
 	for _, session := range []string{"a-1", "a-2", "b-1", "b-2"} {
-		_, err := reader.CreateSession(t.Context(), client.CreateSessionParams{SessionID: session})
+		_, err := reader.CreateSession(t.Context(), client.CreateSessionParams{SessionID: session, AgentID: "coder"})
 		require.NoError(t, err)
 	}
 
@@ -125,6 +128,7 @@ func (seen *tally) callOneService(t *testing.T, count int) {
 						seen.memory.Store(now)
 					}
 				}
+				g.hear(c, text)
 				if problem := judge(by, c, status, text); problem != "" {
 					t.Errorf("%s by %s: %s %s %s: %d %s", problem, by.name, c.method, c.path, c.body, status, text)
 				}
@@ -195,6 +199,8 @@ func judge(by *caller, c call, status int, text string) string {
 		return "the role forbids it"
 	case permitted && c.session != "" && !by.reaches(c.session) && status < 300 && !c.list:
 		return "the session is out of reach"
+	case permitted && !by.fits(c.run) && status < 300:
+		return "the run is of an agent out of reach"
 	}
 	for _, of := range []string{"a-", "b-"} {
 		if !by.reaches(of) && strings.Contains(text, wordOf(of)) {
@@ -241,6 +247,7 @@ func requireLawful(t *testing.T, reader *client.Client) (decided int) {
 			actor := by[entry.Actor]
 			require.NotNil(t, actor, "%s caused %s in %s", entry.Actor, event.Type, session.SessionID)
 			require.True(t, actor.mayCause(session.SessionID, event.Type, outcomes), "%s caused %s %v in %s", entry.Actor, event.Type, outcomes, session.SessionID)
+			require.True(t, len(outcomes) == 0 || actor.fits(entry.RunID), "%s decided %v for a run of another agent in %s", entry.Actor, outcomes, session.SessionID)
 		}
 	}
 	require.GreaterOrEqual(t, sessions, 4)

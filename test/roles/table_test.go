@@ -8,9 +8,9 @@ import (
 )
 
 // caller is a caller with a role. A caller with a prefix can only reach sessions whose ids
-// start with it.
+// start with it, one with an agent only runs of that agent.
 type caller struct {
-	name, role, prefix string
+	name, role, prefix, agent string
 	// own reaches what it made alone: an agent without bounds.
 	own    bool
 	secret string
@@ -27,6 +27,9 @@ var callers = []*caller{
 	{name: "agent-own", role: "agent", own: true},
 	{name: "operator", role: "operator"},
 	{name: "operator-a", role: "operator", prefix: "a-"},
+	{name: "operator-coder", role: "operator", agent: "coder"},
+	{name: "operator-other", role: "operator", agent: "other"},
+	{name: "agent-other", role: "agent", agent: "other"},
 	{name: "admin", role: "admin"},
 	{name: "nobody"},
 	{name: "forger"},
@@ -41,6 +44,9 @@ func (c *caller) reaches(sessionID string) bool {
 	return strings.HasPrefix(sessionID, c.prefix)
 }
 
+// fits reports whether a run is one that the caller may act on.
+func (c *caller) fits(run string) bool { return c.agent == "" || run == "" || agentOf(run) == c.agent }
+
 // rows says which roles may make a call; the first row that matches counts.
 var rows = []struct {
 	method string
@@ -50,6 +56,8 @@ var rows = []struct {
 	{"", regexp.MustCompile(`^/(livez|readyz|v1/keys)$`), "public"},
 	{"", regexp.MustCompile(`^/v1/(me|stream-tickets|logout)$|^/version$`), "observer agent operator admin"},
 	{"", regexp.MustCompile(`^/v1/(tokens|webhooks|audit)|/redact$|/dead-letter|/effects/.*/retry$`), "admin"},
+	{"", regexp.MustCompile(`^/v1/channels`), "admin"},
+	{"", regexp.MustCompile(`^/v1/me/|/acknowledgement$`), "operator admin"},
 	{"", regexp.MustCompile(`/mailbox|/resume$`), "agent admin"},
 	{"GET", regexp.MustCompile(``), "observer agent operator admin"},
 	{"POST", regexp.MustCompile(`^/v1/rules/explain$`), "observer agent operator admin"},
