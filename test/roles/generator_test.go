@@ -21,10 +21,10 @@ type generator struct {
 	rand     *rand.Rand
 	progress int
 	// requests are some that replies have named.
-	requests []request
+	requests []known
 }
 
-type request struct{ handle, session, run string }
+type known struct{ handle, session, run string }
 
 const keptRequests = 200
 
@@ -36,7 +36,7 @@ func (g *generator) hear(c call, text string) {
 		return
 	}
 	for _, found := range handleInReply.FindAllStringSubmatch(text, -1) {
-		one := request{handle: found[1], session: c.session, run: c.run}
+		one := known{handle: found[1], session: c.session, run: c.run}
 		if len(g.requests) < keptRequests {
 			g.requests = append(g.requests, one)
 		} else {
@@ -102,9 +102,9 @@ func (g *generator) fill(c *call, by *caller) {
 	remember := g.pick("", "", `,"remember":"session"`, `,"remember":"always"`)
 	decision := fmt.Sprintf(`{"resolutions":[{"request_id":"ap","behavior":%q%s}]}`, behavior, remember)
 	answer := `{"resolution":{"request_id":"q","value":1}}`
-	known := request{handle: "guessed-1", session: session}
+	asked := known{handle: "guessed-1", session: session}
 	if len(g.requests) > 0 {
-		known = g.requests[g.rand.IntN(len(g.requests))]
+		asked = g.requests[g.rand.IntN(len(g.requests))]
 	}
 	switch g.rand.IntN(52) {
 	case 0, 1, 2, 3:
@@ -197,11 +197,11 @@ func (g *generator) fill(c *call, by *caller) {
 	case 43:
 		get(true, g.pick("/livez", "/readyz", "/version", "/v1/keys", "/v1/me"))
 	case 44, 45:
-		get(false, "/v1/requests/"+known.handle+g.pick("", "?context=5", "/explain"))
-		c.session, c.run = known.session, known.run
+		get(false, "/v1/requests/"+asked.handle+g.pick("", "?context=5", "/explain"))
+		c.session, c.run = asked.session, asked.run
 	case 46:
-		c.method, c.path, c.body = "PUT", "/v1/requests/"+known.handle+"/acknowledgement", g.pick(`{"state":"acknowledged"}`, `{"state":"none"}`)
-		c.session, c.run = known.session, known.run
+		c.method, c.path, c.body = "PUT", "/v1/requests/"+asked.handle+"/acknowledgement", g.pick(`{"state":"acknowledged"}`, `{"state":"none"}`)
+		c.session, c.run = asked.session, asked.run
 	case 47:
 		post("/v1/sessions/"+session+"/approval-runs", decision)
 	case 48:

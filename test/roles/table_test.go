@@ -92,7 +92,7 @@ func (c *caller) mayCause(sessionID, eventType string, outcomes []string) bool {
 		}
 	}
 	switch eventType {
-	case "interrupted", "cancelled", "approval_resolved", "user_question_resolved", "user_question_answered", "queued", "started":
+	case "interrupted", "cancelled", "approval_resolved", "user_question_resolved", "user_question_answered", "request_acknowledged", "queued", "started":
 		return true // the next run of a session starts when one ends
 	}
 	return c.role == "agent" || c.role == "admin"
