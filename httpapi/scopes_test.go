@@ -144,6 +144,56 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/their-run", bearer(admin)).want(http.StatusOK).at("status"))
 }
 
+// testSessionRoutesInScope checks that an operator's token that is bound to an agent decides no run of another
+// agent through a session that it reaches: the session has no active run for it.
+func testSessionRoutesInScope(t *testing.T, a *rig, keyring *auth.Keyring) {
+	t.Helper()
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	_, operator := token(t, keyring, api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, AgentIDs: []string{"agent-a"}})
+	const declined = `{"resolution":{"request_id":"p","declined":true}}`
+	for route, about := range map[string]struct{ ofRun, requests, decide string }{
+		"approvals":     {"approvals", `"approvals":[` + approval("p") + `]`, allow("p")},
+		"approval-runs": {"approvals", `"approvals":[` + approval("p") + `]`, allow("p")},
+		"questions":     {"questions", `"questions":[` + question("p") + `]`, declined},
+	} {
+		session := a.name("session")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"agent-a"}`, session), bearer(admin)).want(http.StatusCreated)
+		path := "/v1/sessions/" + session + "/" + route
+		none := a.post(t, path, about.decide, bearer(operator)).refused(api.CodeRunStateConflict)
+		raise := func(agentID, kind string) (runID string) {
+			runID = a.name("run")
+			a.post(t, "/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"agent_id":%q,"kind":%q,"input":1,"suspend":{%s}}`,
+				runID, session, agentID, kind, about.requests), bearer(admin)).want(http.StatusAccepted)
+			return runID
+		}
+		status := func(runID string) string { return a.get(t, "/v1/runs/"+runID, bearer(admin)).textAt("status") }
+		waits := map[string]string{"approvals": "waiting_for_approval", "questions": "waiting_for_user_question"}[about.ofRun]
+		theirs := []string{raise("agent-b", "input"), raise("agent-b", "call"), raise("agent-b", "call")}
+		for _, runID := range theirs {
+			a.post(t, "/v1/runs/"+runID+"/"+about.ofRun, about.decide, bearer(operator)).refused(api.CodeRunNotFound)
+		}
+		require.Equal(t, none.text, a.post(t, path, about.decide, bearer(operator)).refused(api.CodeRunStateConflict).text)
+		require.Equal(t, none.text, a.post(t, path, about.decide, bearer(operator), key("k")).refused(api.CodeRunStateConflict).text)
+		a.post(t, "/v1/sessions/"+session+"/interrupt", `{}`, bearer(operator)).want(http.StatusOK)
+		for _, runID := range theirs {
+			require.Equal(t, waits, status(runID))
+		}
+		own := raise("agent-a", "call")
+		a.post(t, path, about.decide, bearer(operator))
+		require.Equal(t, "running", status(own), "the call of its agent")
+		for _, runID := range theirs {
+			require.Equal(t, waits, status(runID))
+		}
+		for range theirs {
+			a.post(t, path, about.decide, bearer(admin))
+		}
+		for _, runID := range theirs {
+			require.Equal(t, "running", status(runID))
+		}
+		require.Equal(t, none.text, a.post(t, path, about.decide, bearer(operator), key("late")).text)
+	}
+}
+
 // follow opens a stream. The returned function reads until a text arrives and returns everything
 // read.
 func follow(t *testing.T, a *rig, path, secret string) func(until string) string {

@@ -196,6 +196,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	})
 	t.Run("every operation by every role", func(t *testing.T) { testRoles(t, a, keyring) })
 	t.Run("what a token reaches", func(t *testing.T) { testScopes(t, a, keyring) })
+	t.Run("what a token decides in a session", func(t *testing.T) { testSessionRoutesInScope(t, a, keyring) })
 	t.Run("why something waits", func(t *testing.T) { testExplainPeople(t, a, keyring) })
 	t.Run("the rules about a pending approval", func(t *testing.T) { testExplainRulesWithin(t, a, keyring) })
 	t.Run("who looks at a request", func(t *testing.T) { testAcknowledgementPeople(t, a, keyring) })

@@ -27,6 +27,8 @@ type AnswerQuestion struct {
 	Actor   Actor
 
 	canonical []byte
+	// bounded is as in resolution.
+	bounded bool
 	checkedValues
 }
 
@@ -37,7 +39,7 @@ type answerBody struct {
 
 func (c *AnswerQuestion) resolution() *resolution {
 	return &resolution{
-		sessionID: c.SessionID, runID: c.RunID,
+		sessionID: c.SessionID, runID: c.RunID, bounded: c.bounded,
 		answers: []QuestionAnswer{c.Resolution}, answersAt: "/resolution", oneAnswer: true, partial: c.Partial,
 		operation: model.OperationQuestion, key: c.Key, canonical: c.canonical, actor: c.Actor, checked: &c.checkedValues,
 	}
@@ -56,7 +58,7 @@ func (c *AnswerQuestion) Needs() Needs { return c.resolution().needs() }
 
 func (c *AnswerQuestion) prepare(call *Call, _ IDSource) error {
 	c.Actor.prepare()
-	c.sealer = call.Sealer
+	c.sealer, c.bounded = call.Sealer, call.bounded()
 	c.Resolution.prepare()
 	var faults refusal.Faults
 	c.Resolution.check("/resolution", &faults)

@@ -23,6 +23,8 @@ type ResolveApprovals struct {
 	Actor        Actor
 
 	canonical []byte
+	// bounded is as in resolution.
+	bounded bool
 	checkedValues
 }
 
@@ -33,7 +35,7 @@ type approvalsBody struct {
 
 func (c *ResolveApprovals) resolution() *resolution {
 	return &resolution{
-		sessionID: c.SessionID, runID: c.RunID, approvals: c.Resolutions, approvalsAt: "/resolutions",
+		sessionID: c.SessionID, runID: c.RunID, bounded: c.bounded, approvals: c.Resolutions, approvalsAt: "/resolutions",
 		operation: model.OperationApproval, key: c.Key, canonical: c.canonical, actor: c.Actor, checked: &c.checkedValues,
 	}
 }
@@ -51,7 +53,7 @@ func (c *ResolveApprovals) Needs() Needs { return c.resolution().needs() }
 
 func (c *ResolveApprovals) prepare(call *Call, newID IDSource) error {
 	c.Actor.prepare()
-	c.sealer = call.Sealer
+	c.sealer, c.bounded = call.Sealer, call.bounded()
 	var faults refusal.Faults
 	if c.Resolutions == nil {
 		faults.Add("/resolutions", "is required")

@@ -106,6 +106,21 @@ func (r *reach) check(needs Needs, spec *Spec) error {
 	return refusal.UnknownSession(sessionID)
 }
 
+// reaches reports whether a run is within the caller's scope. A caller may reach a session without
+// reaching all of its runs.
+func (w *workingCopy) reaches(run *model.Run) bool {
+	scope := reads.ScopeOf(w.caller)
+	return scope.FitsRun(run)
+}
+
+// reachedRun returns the session's active run, or nil if there is none within the caller's scope.
+func (w *workingCopy) reachedRun() *model.Run {
+	if run := w.activeRun(); run != nil && w.reaches(run) {
+		return run
+	}
+	return nil
+}
+
 // session reports whether the locked session, which may be new, is within the scope.
 func (r *reach) session() bool {
 	return r.scope.FitsID(r.w.state.SessionID) && (r.w.session == nil || r.scope.FitsSession(r.w.session))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -78,6 +79,12 @@ func (c *Call) Permitted(spec *Spec) error {
 
 // proven reports whether the caller is authenticated. Only then does a lease belong to its holder alone.
 func (c *Call) proven() bool { return c.Caller != nil && c.Caller.Via != auth.ViaOpen }
+
+// bounded reports whether the caller's scope excludes anything.
+func (c *Call) bounded() bool {
+	scope := reads.ScopeOf(c.Caller)
+	return scope.Bounded()
+}
 
 // rechecks reports whether the caller's token and sign-in are checked again under the lock, so that a token
 // revoked or a browser signed out in the meantime decides nothing. Workers' and readers' commands need only the check on arrival.

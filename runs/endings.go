@@ -47,7 +47,10 @@ func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	} else {
 		ended = w.interruptCalls(list, p) || ended
 	}
-	if len(rest) == 0 {
+	switch {
+	case len(p.AgentIDs) > 0 && len(list) == 0:
+		return nil, ended // The next part would load the same runs of other agents.
+	case len(rest) == 0:
 		return w.cut(p), ended
 	}
 	return rest[0], ended
@@ -59,7 +62,7 @@ func (w *workingCopy) cut(p *drainPayload) *model.Run {
 		return w.state.Cut[""]
 	}
 	for _, kind := range []api.RunKind{api.KindCall, api.KindParentClarification} {
-		if last := w.state.Cut[kind]; last != nil && p.ends(last) {
+		if last := w.state.Cut[kind]; last != nil && p.covers(last) {
 			return last
 		}
 	}
@@ -103,6 +106,11 @@ func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
 
 // ends reports whether the drain ends a run.
 func (p *drainPayload) ends(run *model.Run) bool {
+	return p.covers(run) && (len(p.AgentIDs) == 0 || slices.Contains(p.AgentIDs, run.AgentID))
+}
+
+// covers is ends for a caller that reaches all runs of the session.
+func (p *drainPayload) covers(run *model.Run) bool {
 	return p.Ended || !model.TakesSlot(run.Kind) && run.FirstEventID <= p.LastEventID
 }
 

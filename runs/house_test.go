@@ -258,6 +258,12 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 			keep(request.RunID)
 		}
 	}
+	for key, request := range state.Requests {
+		named := request.SessionID == state.SessionID && request.Kind == needs.SessionRequestKind && slices.Contains(needs.SessionRequestIDs, key.RequestID)
+		if needs.SessionRequestRuns && named && (request.Open() || newest[key.RequestID] == request) {
+			keep(key.RunID)
+		}
+	}
 	if state.Session != nil {
 		keep(state.Session.ActiveRunID)
 	}

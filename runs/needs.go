@@ -29,9 +29,10 @@ type Needs struct {
 	SuspensionID string
 	// SessionRequestIDs loads, of the session's requests with each of these ids, the one of the active run, and of
 	// SessionRequestKind the open ones and the newest, even if settled. With Clarifications it also loads the run of
-	// the newest.
+	// the newest, and with SessionRequestRuns the runs of all.
 	SessionRequestIDs  []string
 	SessionRequestKind model.RequestKind
+	SessionRequestRuns bool
 	// UnfinishedRuns loads the oldest DrainChunk+1 non-terminal runs of the session, up to DrainBytes,
 	// and one more run, which is in State.LeftOut. State.Cut tells whether there may be more.
 	UnfinishedRuns bool

@@ -113,7 +113,7 @@ func (w *workingCopy) keepPartialAnswer(run *model.Run, request *model.Request, 
 // of that id, or nil.
 func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	for _, run := range w.unfinished() {
-		if run.Kind != api.KindParentClarification {
+		if run.Kind != api.KindParentClarification || !w.reaches(run) {
 			continue
 		}
 		w.expireDue(run)
@@ -124,7 +124,8 @@ func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	return nil
 }
 
-// newestInSession returns the session's newest request with that id and kind, or nil.
+// newestInSession returns the session's newest request with that id and kind, or nil. It skips requests
+// of runs outside of the caller's scope.
 func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) *model.Request {
 	var newest *model.Request
 	for key, row := range w.state.Requests {
@@ -134,7 +135,7 @@ func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) 
 			continue
 		}
 		request := w.request(key.RunID, key.RequestID)
-		if request.Kind != kind {
+		if run := w.run(key.RunID); request.Kind != kind || run != nil && !w.reaches(run) {
 			continue
 		}
 		if newest == nil || request.CreatedAtMs > newest.CreatedAtMs ||
@@ -148,7 +149,7 @@ func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) 
 // routeAnswer returns the run that an answer on a session route is for, or an error
 // (docs/spec/v1.md#session-routes).
 func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, error) {
-	active := w.activeRun()
+	active := w.reachedRun()
 	if active != nil {
 		w.expireDue(active)
 		if request := w.request(active.RunID, requestID); request != nil && request.Kind == model.KindQuestion && request.Open() {
@@ -174,7 +175,7 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	switch {
 	case request != nil:
 		return nil, settledQuestionError(request)
-	case w.activeRun() == nil:
+	case w.reachedRun() == nil:
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", sessionID)
 	default:
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no run that waits for an answer", sessionID)
@@ -188,7 +189,7 @@ type onCallError struct{ runID string }
 func (e *onCallError) Error() string { return "the request is of run " + e.runID }
 
 // openOnCall returns an onCallError if an open request with that id belongs to one of the session's
-// calls. The command is then decided again.
+// calls within the caller's scope. The command is then decided again.
 func (w *workingCopy) openOnCall(requestID string, kind model.RequestKind) error {
 	for key, row := range w.state.Requests {
 		if key.RequestID != requestID || row.SessionID != w.state.SessionID || w.session != nil && key.RunID == w.session.ActiveRunID {
@@ -198,7 +199,8 @@ func (w *workingCopy) openOnCall(requestID string, kind model.RequestKind) error
 		if request.Kind != kind || !request.Open() {
 			continue
 		}
-		if run := w.run(key.RunID); run == nil || run.Kind == api.KindCall {
+		// The run of such a request is loaded for callers that may not reach it.
+		if run := w.run(key.RunID); run == nil || run.Kind == api.KindCall && w.reaches(run) {
 			return &onCallError{key.RunID}
 		}
 	}

@@ -19,7 +19,9 @@ type resolution struct {
 	// sessionID is used when runID is empty. Approvals are then for the active run, or for the call
 	// with the open request. An answer is for the run that [workingCopy.routeAnswer] finds.
 	sessionID, runID string
-	approvals        []ApprovalDecision
+	// bounded says that the caller may reach the session without reaching all of its runs.
+	bounded   bool
+	approvals []ApprovalDecision
 	// approvalsAt is the JSON pointer of the approvals in the request body; empty when the call
 	// accepts none. Only if it is set is an empty batch an error.
 	approvalsAt string
@@ -60,7 +62,7 @@ func (r *resolution) needs() Needs {
 		Record:       recordKey(r.operation, "", r.key),
 	}
 	if r.runID == "" {
-		needs.SessionRequestIDs, needs.SessionRequestKind = ids, model.KindApproval
+		needs.SessionRequestIDs, needs.SessionRequestKind, needs.SessionRequestRuns = ids, model.KindApproval, r.bounded
 		if len(r.answers) > 0 {
 			needs.SessionRequestKind, needs.Clarifications = model.KindQuestion, true
 		}
@@ -76,6 +78,9 @@ func (r *resolution) decide(w *workingCopy) (Reply, error) {
 	}
 	key := recordKey(r.operation, w.state.SessionID, r.key)
 	if reply, done, err := w.findRecord(key, r.runID, r.canonical, r.checked.keyed); done {
+		if run := w.state.Runs[reply.ReplayRunID]; run != nil && !w.reaches(run) {
+			return Reply{}, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was used for another run")
+		}
 		return reply, err
 	}
 	run, err := r.route(w)
@@ -101,7 +106,8 @@ func (r *resolution) recorded() []byte {
 	return r.canonical
 }
 
-// route returns the call's run, after expiring its overdue requests.
+// route returns the call's run, after expiring its overdue requests. On a session route, runs outside
+// of the caller's scope are treated as missing.
 func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	switch {
 	case r.runID != "":
@@ -109,7 +115,7 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	case len(r.answers) > 0:
 		return w.routeAnswer(r.sessionID, r.answers[0].RequestID)
 	}
-	active := w.activeRun()
+	active := w.reachedRun()
 	if active != nil {
 		w.expireDue(active)
 	}

@@ -52,6 +52,7 @@ var Questions = []Question{
 	}}}, (*States).readRequests},
 	{"session requests", []Key{sessionRequests(func(*runs.Needs) bool { return true })}, (*States).readRequests},
 	{"runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
+	{"all runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.SessionRequestRuns })}, (*States).readStartedRuns},
 	{"unfinished runs", []Key{unfinishedRuns}, (*States).readUnfinishedRuns},
 	{"requests of unfinished runs", []Key{unfinishedRuns}, (*States).readRequests},
 	{"chosen runs", []Key{chosenRuns}, (*States).readChosenRuns},

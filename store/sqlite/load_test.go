@@ -164,6 +164,10 @@ func TestSettledRequestsWithTheSameIDAreNotLoaded(t *testing.T) {
 	runIDs, requestIDs, _, _ := loaded(t, store, door.Load{SessionID: "s", Needs: []runs.Needs{needs}})
 	require.Equal(t, []string{"active same", "approval-99 same", "call same"}, requestIDs)
 	require.Equal(t, []string{"active"}, runIDs)
+	needs.SessionRequestRuns = true
+	runIDs, _, _, _ = loaded(t, store, door.Load{SessionID: "s", Needs: []runs.Needs{needs}})
+	require.Equal(t, []string{"active", "approval-99", "call"}, runIDs)
+	needs.SessionRequestRuns = false
 	needs.SessionRequestKind, needs.Clarifications = model.KindQuestion, true
 	runIDs, requestIDs, _, _ = loaded(t, store, door.Load{SessionID: "s", Needs: []runs.Needs{needs}})
 	require.Equal(t, []string{"active same", "question-01 same"}, requestIDs)

@@ -130,6 +130,17 @@ SELECT r.*
 FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.run_id = ` + newestNamed,
 
+	"all runs of session requests": `
+SELECT r.*
+FROM json_each($1) AS k
+CROSS JOIN requests AS q INDEXED BY requests_open
+	ON q.kind = k.value ->> 2 AND q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1 AND q.outcome IS NULL
+CROSS JOIN runs AS r ON r.run_id = q.run_id
+UNION ALL
+SELECT r.*
+FROM json_each($1) AS k
+CROSS JOIN runs AS r ON r.run_id = ` + newestNamed,
+
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": unfinishedRuns + `
 SELECT r.*, page.beyond, page.cut, page.of_kind

@@ -1,0 +1,168 @@
+package runs_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// byAgentA is a call of an operator whose token is bound to the agent "a".
+func byAgentA(command runs.Command) runs.Command {
+	return &runs.Call{Command: command, Caller: &auth.Identity{
+		Principal: "user:op", Role: api.RoleOperator, AgentIDs: []string{"a"}, Via: auth.ViaToken,
+	}}
+}
+
+// raiseOf creates a run of an agent in the session s of the agent "a", which waits for a request.
+func (h *house) raiseOf(kind api.RunKind, agentID, runID string, request any) {
+	h.t.Helper()
+	h.must(&runs.CreateSession{SessionID: "s", AgentID: "a"})
+	suspension := suspend("", 0, request)
+	h.must(&runs.CreateRun{
+		SessionID: "s", SessionGiven: true, RunID: runID, AgentID: agentID, Kind: kind, Input: api.JSON(`"go"`),
+		Suspend: &api.Suspension{Approvals: suspension.Approvals, Questions: suspension.Questions},
+	})
+}
+
+// The commands of the session routes, about the request with an id.
+var sessionDecisions = map[string]struct {
+	decide func(id string) runs.Command
+	raise  func(id string) any
+}{
+	"an approval": {
+		func(id string) runs.Command { return approveInSession(allow("", id)) },
+		func(id string) any { return approval(id) },
+	},
+	"an answer": {
+		func(id string) runs.Command { return answerInSession(answer("", id, "north")) },
+		func(id string) any { return question(id) },
+	},
+	"a decline": {
+		func(id string) runs.Command { return answerInSession(decline("", id)) },
+		func(id string) any { return question(id) },
+	},
+}
+
+// A token that is bound to agents may reach a session without reaching all of its runs. On a session route it gets
+// the error that the session without these runs gives it.
+func TestSessionRoutesReachRunsOfTheTokensAgents(t *testing.T) {
+	t.Parallel()
+	for name, kind := range sessionDecisions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.must(&runs.CreateSession{SessionID: "s", AgentID: "a"})
+			none := h.refused(api.CodeRunStateConflict, byAgentA(kind.decide("p")))
+			require.Nil(t, none.Recorded)
+
+			for scene, prepare := range map[string]func(h *house){
+				"an open request of the active run": func(h *house) { h.raiseOf(api.KindInput, "b", "r", kind.raise("p")) },
+				"an open request of a call":         func(h *house) { h.raiseOf(api.KindCall, "b", "r", kind.raise("p")) },
+				"open requests of two calls": func(h *house) {
+					h.raiseOf(api.KindCall, "b", "r", kind.raise("p"))
+					h.raiseOf(api.KindCall, "b", "r-2", kind.raise("p"))
+				},
+				"a settled request of the active run": func(h *house) {
+					h.raiseOf(api.KindInput, "b", "r", kind.raise("p"))
+					h.must(kind.decide("p"))
+				},
+				"a settled request of an ended run": func(h *house) {
+					h.raiseOf(api.KindInput, "b", "r", kind.raise("p"))
+					h.must(kind.decide("p"))
+					h.must(&runs.CancelRun{RunID: "r"})
+				},
+			} {
+				h := newHouse(t)
+				prepare(h)
+				before, run := len(h.events["s"]), *h.run("r")
+				require.Equal(t, none, h.refused(api.CodeRunStateConflict, byAgentA(kind.decide("p"))), scene)
+				require.Len(t, h.events["s"], before, scene)
+				require.Equal(t, run, *h.run("r"), scene)
+			}
+
+			h = newHouse(t)
+			h.raiseOf(api.KindInput, "a", "own", kind.raise("o"))
+			h.raiseOf(api.KindCall, "b", "r", kind.raise("p"))
+			_, foreign := h.do(byAgentA(kind.decide("p")))
+			_, unknown := h.do(byAgentA(kind.decide("nope")))
+			require.EqualError(t, foreign, strings.ReplaceAll(unknown.Error(), "nope", "p"), "next to an own run")
+			require.True(t, h.request("r", "p").Open())
+			h.must(byAgentA(kind.decide("o")))
+			require.False(t, h.request("own", "o").Open())
+		})
+	}
+}
+
+// A key that decided about another agent's run is a used key, and shows nothing of the run.
+func TestAKeyOfAnotherAgentsRunIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.raiseOf(api.KindInput, "b", "r", approval("p"))
+	keyed := func() *runs.ResolveApprovals {
+		command := approveInSession(allow("", "p"))
+		command.Key = "k"
+		return command
+	}
+	h.must(keyed())
+	require.True(t, h.must(keyed()).Replayed)
+	refused := h.refused(api.CodeIdempotencyConflict, byAgentA(keyed()))
+	require.Nil(t, refused.Recorded)
+	require.NotContains(t, refused.Detail, "run r")
+}
+
+// An interrupt by a token that is bound to agents leaves the runs of other agents as they are.
+func TestAnInterruptEndsRunsOfTheTokensAgents(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.raiseOf(api.KindInput, "b", "r", approval("p"))
+	h.raiseOf(api.KindCall, "b", "theirs", approval("p"))
+	interrupt := func() runs.Command { return byAgentA(&runs.InterruptSession{SessionID: "s", Reason: "stop"}) }
+	require.False(t, h.must(interrupt()).Interrupted)
+	h.raiseOf(api.KindCall, "a", "own", approval("p"))
+	require.True(t, h.must(interrupt()).Interrupted)
+	require.Equal(t, api.StatusInterrupted, h.run("own").Status)
+	for _, runID := range []string{"r", "theirs"} {
+		require.Equal(t, api.StatusWaitingForApproval, h.run(runID).Status)
+	}
+	h.must(&runs.CancelRun{RunID: "r"})
+	h.raiseOf(api.KindInput, "a", "r-2", approval("p"))
+	require.True(t, h.must(interrupt()).Interrupted)
+	require.Equal(t, api.StatusInterrupted, h.run("r-2").Status)
+	require.Equal(t, api.StatusWaitingForApproval, h.run("theirs").Status)
+}
+
+// The effect that interrupts the rest of many calls keeps to the agents of the token.
+func TestAnInterruptInPartsEndsRunsOfTheTokensAgents(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for n := range runs.DrainChunk + 3 {
+		h.raiseOf(api.KindCall, "a", fmt.Sprintf("own-%03d", n), approval("p"))
+	}
+	h.raiseOf(api.KindCall, "b", "theirs", approval("p"))
+	h.must(byAgentA(&runs.InterruptSession{SessionID: "s"}))
+	h.carryOutDrains()
+	require.Equal(t, runs.DrainChunk+3, h.countStatus(api.StatusInterrupted))
+	require.Equal(t, api.StatusWaitingForApproval, h.run("theirs").Status)
+}
+
+// Without the last check, the effect would load the same calls of another agent again and again.
+func TestAnInterruptEndsWhenOnlyRunsOfOtherAgentsAreLoaded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for n := range runs.DrainChunk + 2 {
+		h.raiseOf(api.KindCall, "b", fmt.Sprintf("theirs-%03d", n), approval("p"))
+	}
+	command := byAgentA(&runs.InterruptSession{SessionID: "s"})
+	require.NoError(t, runs.Prepare(command, h.newID))
+	needs := command.Needs()
+	change, reply, err := runs.Decide(lessOf(h.load(needs), needs), command, h.nowMs)
+	require.NoError(t, err)
+	require.True(t, change.Empty())
+	require.False(t, reply.Interrupted)
+}
