@@ -172,6 +172,40 @@ func TestACheckpointTakesInWhatCameWithTheClaim(t *testing.T) {
 	require.Equal(t, []string{"/settled_after"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.Release{RunID: "r", Fence: 3, SettledAfter: ms(-1)})))
 }
 
+// A worker that does not wait attached may also say what its checkpoint includes.
+func TestSettledAfterWithoutHold(t *testing.T) {
+	t.Parallel()
+	checkpoint := api.JSON(`{"step":1}`)
+	for name, test := range map[string]struct {
+		command  runs.Command
+		included bool
+	}{
+		"a heartbeat":                          {&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: checkpoint, SettledAfter: ms(1)}, true},
+		"a heartbeat that includes nothing":    {&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: checkpoint, SettledAfter: ms(0)}, false},
+		"a heartbeat that does not say":        {&runs.Heartbeat{RunID: "r", Fence: 2, Checkpoint: checkpoint}, false},
+		"a heartbeat without a checkpoint":     {&runs.Heartbeat{RunID: "r", Fence: 2, SettledAfter: ms(1)}, false},
+		"a release":                            {&runs.Release{RunID: "r", Fence: 2, Checkpoint: checkpoint, SettledAfter: ms(1)}, true},
+		"a release that does not say":          {&runs.Release{RunID: "r", Fence: 2, Checkpoint: checkpoint}, false},
+		"a release that includes all and more": {&runs.Release{RunID: "r", Fence: 2, Checkpoint: checkpoint, SettledAfter: ms(9)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", approval("a"))
+			h.must(allow("r", "a"))
+			require.Equal(t, int64(2), h.claim("r"))
+			h.must(test.command)
+			h.nowMs += 2 * api.DefaultLeaseMs
+			claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "other"}).Claim
+			if test.included {
+				require.Nil(t, claim.Resume)
+			} else {
+				require.Len(t, claim.Resume.Approvals, 1)
+			}
+		})
+	}
+}
+
 func withCheckpoint(command *runs.Suspend, checkpoint api.JSON, settledAfter *int64) *runs.Suspend {
 	command.Checkpoint, command.SettledAfter = checkpoint, settledAfter
 	return command

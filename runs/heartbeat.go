@@ -56,7 +56,8 @@ func (c *Heartbeat) decide(w *workingCopy) (Reply, error) {
 	}
 	if c.Checkpoint != nil {
 		w.storeCheckpoint(run, c.Checkpoint)
-		if run.Attached {
+		// Without settled_after, the checkpoint of a worker that is not attached includes no decision.
+		if run.Attached || c.SettledAfter != nil {
 			w.ackResolutions(run, c.SettledAfter)
 		}
 	}
