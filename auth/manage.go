@@ -12,7 +12,7 @@ import (
 func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, createdBy, key string) (reply api.TokenSecret, replayed bool, err error) {
 	token, err := newToken(body, k.nowMs())
 	if err != nil {
-		return api.TokenSecret{}, false, err
+		return k.createdBefore(ctx, body, createdBy, key, err)
 	}
 	secret := NewSecret()
 	token.TokenID, token.CreatedBy = k.newID(PrefixToken), createdBy
@@ -31,6 +31,22 @@ func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, created
 		return api.TokenSecret{Token: kept.View(), Secret: secret}, false, nil
 	case kept.Fingerprint != token.Fingerprint:
 		return api.TokenSecret{}, false, refusal.New(api.CodeIdempotencyConflict, "token operation idempotency key was reused with a different request payload")
+	}
+	return api.TokenSecret{Token: kept.View(), SecretShown: true}, true, nil
+}
+
+// createdBefore answers a body that is invalid now: with the token that the same body and key have created, whose
+// expiry may have passed since, or else with the fault.
+func (k *Keyring) createdBefore(ctx context.Context, body *api.CreateTokenBody, createdBy, key string, fault error) (reply api.TokenSecret, replayed bool, err error) {
+	if key == "" {
+		return api.TokenSecret{}, false, fault
+	}
+	kept, err := k.tokens.TokenByKey(ctx, createdBy, key)
+	switch {
+	case err != nil:
+		return api.TokenSecret{}, false, err
+	case kept == nil || kept.Fingerprint != fingerprint(body):
+		return api.TokenSecret{}, false, fault
 	}
 	return api.TokenSecret{Token: kept.View(), SecretShown: true}, true, nil
 }

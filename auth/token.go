@@ -70,6 +70,8 @@ type Tokens interface {
 	// AddToken inserts a token and returns it. When a token with the same CreatedBy and Key exists,
 	// it returns that one, even if other fields differ.
 	AddToken(ctx context.Context, token *Token, entry *journal.Entry) (*Token, error)
+	// TokenByKey returns the token that a principal created with a key; nil when there is none.
+	TokenByKey(ctx context.Context, createdBy, key string) (*Token, error)
 	// Token returns a token by its id. Errors: token_not_found.
 	Token(ctx context.Context, tokenID string) (*Token, error)
 	// TokenByHash returns the token whose current or previous secret has the hash, in any state;

@@ -313,6 +313,10 @@ func (s *brokenStore) AddToken(context.Context, *auth.Token, *journal.Entry) (*a
 	return nil, s.err
 }
 
+func (s *brokenStore) TokenByKey(context.Context, string, string) (*auth.Token, error) {
+	return nil, s.err
+}
+
 func (s *brokenStore) Token(context.Context, string) (*auth.Token, error) { return nil, s.err }
 
 func (s *brokenStore) TokenByHash(context.Context, string) (*auth.Token, error) { return nil, s.err }

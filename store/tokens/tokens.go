@@ -168,11 +168,16 @@ func (k *Keeper) AddToken(ctx context.Context, t *auth.Token, entry *journal.Ent
 	if err != nil || changed > 0 {
 		return t, err
 	}
-	found, err := k.one(ctx, byKey, t.CreatedBy, t.Key)
+	found, err := k.TokenByKey(ctx, t.CreatedBy, t.Key)
 	if err == nil && found == nil {
 		err = auth.UnknownToken() // tokens are never deleted
 	}
 	return found, err
+}
+
+// TokenByKey implements auth.Tokens.
+func (k *Keeper) TokenByKey(ctx context.Context, createdBy, key string) (*auth.Token, error) {
+	return k.one(ctx, byKey, createdBy, key)
 }
 
 // Token implements auth.Tokens.

@@ -1,0 +1,44 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// The same creation with its key is a replay, even after the expiry that it asked for.
+func TestACreationIsReplayedAfterTheTokenHasExpired(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			var nowMs int64 = 1_750_000_000_000
+			store := open(t)
+			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			admin := ofRole(t, keyring, api.RoleAdmin)
+			body := func(name string) string {
+				return fmt.Sprintf(`{"name":%q,"role":"observer","expires_at_ms":1750000001000}`, name)
+			}
+			made := a.post(t, "/v1/tokens", body("short"), bearer(admin), key("k")).want(http.StatusCreated)
+			require.Empty(t, made.header.Get("Idempotency-Replayed"))
+
+			nowMs += 2_000
+			again := a.post(t, "/v1/tokens", body("short"), bearer(admin), key("k")).want(http.StatusCreated)
+			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+			require.Equal(t, true, again.at("secret_shown"))
+			require.Nil(t, again.at("secret"))
+			require.Equal(t, made.at("token", "token_id"), again.at("token", "token_id"))
+
+			a.post(t, "/v1/tokens", body("short"), bearer(admin)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+			a.post(t, "/v1/tokens", body("short"), bearer(admin), key("other")).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+			a.post(t, "/v1/tokens", body("another"), bearer(admin), key("k")).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+		})
+	}
+}
