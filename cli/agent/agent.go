@@ -17,10 +17,10 @@ import (
 // Asking holds the flags of commands that ask for an agent.
 type Asking struct {
 	console.Recipients
-	Agent            string        `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Agent name to show to people (default ${default}; $$HOLDPOINT_AGENT)."`
-	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision; after that the call is denied (default: none; a hook that waits: a week)."`
-	Outage           time.Duration `default:"10m" placeholder:"DURATION" help:"How long to wait for a service that does not answer; after that the call is denied (default ${default})."`
-	ExcludeRequester bool          `name:"exclude-requester" help:"Someone else must allow each request: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
+	Agent            string         `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Agent name to show to people (default ${default}; $$HOLDPOINT_AGENT)."`
+	Timeout          *time.Duration `placeholder:"DURATION" help:"Time limit for a decision; after that the call is denied (default: none; a hook that waits: a week)."`
+	Outage           time.Duration  `default:"10m" placeholder:"DURATION" help:"How long to wait for a service that does not answer; after that the call is denied (default ${default})."`
+	ExcludeRequester bool           `name:"exclude-requester" help:"Someone else must allow each request: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
 }
 
 // check validates the flags, and returns the escalation of the requests; nil for the service's default.
@@ -28,12 +28,20 @@ func (a *Asking) check() (*api.Escalation, error) {
 	switch {
 	case !refusal.ValidID(a.Agent):
 		return nil, console.Usage("--agent-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
-	case a.Timeout < 0 || a.Timeout > 0 && a.Timeout < time.Millisecond:
+	case a.Timeout != nil && *a.Timeout < time.Millisecond:
 		return nil, console.Usage("--timeout must be at least 1ms")
 	case a.Outage <= 0:
 		return nil, console.Usage("--outage must be more than 0")
 	}
 	return a.Chosen()
+}
+
+// timeout returns the value of --timeout, 0 without it.
+func (a *Asking) timeout() time.Duration {
+	if a.Timeout == nil {
+		return 0
+	}
+	return *a.Timeout
 }
 
 // maxRestart is longer than a service takes to restart, and shorter than an agent waits for

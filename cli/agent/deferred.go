@@ -160,7 +160,7 @@ func seenIn(text []byte, cut bool, toolUseID string) (seen seenCall) {
 // or denies the call if it cannot be deferred for the reason refused. Such a request ends with this
 // process.
 func (c *HookRun) deferDecision(ctx context.Context, asker *ask.Asker, asked hookInput, refused string, getenv func(string) string) (*ask.Answer, mcptools.Permission, error) {
-	call, err := c.callOf(asked, c.Timeout)
+	call, err := c.callOf(asked, c.timeout())
 	if err != nil {
 		return nil, mcptools.Permission{}, err
 	}

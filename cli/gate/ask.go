@@ -24,16 +24,16 @@ type Ask struct {
 	console.Connection
 	console.Format
 	console.Recipients
-	Session   string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
-	Label     string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
-	Option    []string      `sep:"none" placeholder:"VALUE" help:"An option to choose from; repeatable. Without options the answer is free text."`
-	Multi     bool          `help:"Allow choosing several options."`
-	Free      bool          `help:"Allow free text in addition to the options."`
-	Sensitive bool          `help:"Show the answer only to this command. The service must have an encryption key."`
-	Timeout   time.Duration `placeholder:"DURATION" help:"Time limit for an answer (default: none)."`
-	Default   *string       `placeholder:"VALUE" help:"Print VALUE if nobody answers in time, instead of failing."`
-	Key       *string       `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same question until its answer was printed; after that it asks again."`
-	Question  string        `arg:"" help:"The question."`
+	Session   string         `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
+	Label     string         `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
+	Option    []string       `sep:"none" placeholder:"VALUE" help:"An option to choose from; repeatable. Without options the answer is free text."`
+	Multi     bool           `help:"Allow choosing several options."`
+	Free      bool           `help:"Allow free text in addition to the options."`
+	Sensitive bool           `help:"Show the answer only to this command. The service must have an encryption key."`
+	Timeout   *time.Duration `placeholder:"DURATION" help:"Time limit for an answer (default: none)."`
+	Default   *string        `placeholder:"VALUE" help:"Print VALUE if nobody answers in time, instead of failing."`
+	Key       *string        `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same question until its answer was printed; after that it asks again."`
+	Question  string         `arg:"" help:"The question."`
 }
 
 // Help returns the text below the flags in --help.
@@ -64,7 +64,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
 		a := &asking{command: c, input: input, escalation: escalation, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: c.Timeout, input: input,
+			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: limitOf(c.Timeout), input: input,
 		})}
 		a.named = func(suffix string) { a.requestID = "question-" + suffix }
 		a.spent = func(view *api.RunView) bool { return view.Status.Terminal() }
@@ -81,7 +81,7 @@ func (c *Ask) check() error {
 		return err
 	}
 	switch {
-	case c.Default != nil && c.Timeout == 0:
+	case c.Default != nil && c.Timeout == nil:
 		return console.Usage("--default needs --timeout")
 	case c.Multi && len(c.Option) == 0:
 		return console.Usage("--multi needs --option")

@@ -24,16 +24,16 @@ import (
 type Exec struct {
 	console.Connection
 	console.Recipients
-	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
-	Label            string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
-	Reason           string        `placeholder:"TEXT" help:"Reason to show to the person who decides."`
-	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision (default: none)."`
-	Key              *string       `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same request and never runs the command twice."`
-	Rerun            bool          `help:"With --key: run the command even if it was already started and the outcome is unknown."`
-	Lease            time.Duration `default:"10s" placeholder:"DURATION" help:"How long after the last heartbeat of this process another call with the same key may take over (default ${default})."`
-	Env              []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, shown to the person who decides and editable; without =VALUE its current value. Repeatable."`
-	ExcludeRequester bool          `name:"exclude-requester" help:"Someone else must allow it: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
-	Command          []string      `arg:"" passthrough:"" name:"command" help:"Command and arguments, after --."`
+	Session          string         `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
+	Label            string         `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
+	Reason           string         `placeholder:"TEXT" help:"Reason to show to the person who decides."`
+	Timeout          *time.Duration `placeholder:"DURATION" help:"Time limit for a decision (default: none)."`
+	Key              *string        `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same request and never runs the command twice."`
+	Rerun            bool           `help:"With --key: run the command even if it was already started and the outcome is unknown."`
+	Lease            time.Duration  `default:"10s" placeholder:"DURATION" help:"How long after the last heartbeat of this process another call with the same key may take over (default ${default})."`
+	Env              []string       `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, shown to the person who decides and editable; without =VALUE its current value. Repeatable."`
+	ExcludeRequester bool           `name:"exclude-requester" help:"Someone else must allow it: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
+	Command          []string       `arg:"" passthrough:"" name:"command" help:"Command and arguments, after --."`
 }
 
 // Help returns the text below the flags in --help.
@@ -97,7 +97,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, label: c.Label, lease: c.Lease, timeout: c.Timeout, input: input,
+			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, label: c.Label, lease: c.Lease, timeout: limitOf(c.Timeout), input: input,
 		})}
 		e.named = func(suffix string) { e.asked.ID, e.asked.ToolCallID = "approval-"+suffix, "approval-"+suffix }
 		e.suspension = func(afterMs *int64) *api.Suspension {

@@ -21,10 +21,18 @@ func keyOf(key *string) string {
 	return *key
 }
 
-// checkTimeout validates --timeout.
-func checkTimeout(timeout time.Duration) error {
-	if timeout < 0 || timeout > 0 && timeout < time.Millisecond {
+// checkTimeout validates --timeout. A time that has run out, as 0s, must not mean no limit.
+func checkTimeout(timeout *time.Duration) error {
+	if timeout != nil && *timeout < time.Millisecond {
 		return console.Usage("--timeout must be at least 1ms")
 	}
 	return nil
+}
+
+// limitOf returns the value of --timeout, 0 without it.
+func limitOf(timeout *time.Duration) time.Duration {
+	if timeout == nil {
+		return 0
+	}
+	return *timeout
 }

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -13,9 +14,9 @@ import (
 // acknowledging holds what the commands acknowledge share.
 type acknowledging struct {
 	requestRef
-	For      time.Duration `xor:"for" placeholder:"DURATION" help:"How long, at most 4h (default 30m)."`
-	Snooze   time.Duration `xor:"for" placeholder:"DURATION" help:"Hold back messages to you about it for that long, at most 168h."`
-	TakeBack bool          `name:"take-back" xor:"for" help:"You are no longer looking at it, or end the snooze."`
+	For      *time.Duration `xor:"for" placeholder:"DURATION" help:"How long, at most 4h (default 30m)."`
+	Snooze   *time.Duration `xor:"for" placeholder:"DURATION" help:"Hold back messages to you about it for that long, at most 168h."`
+	TakeBack bool           `name:"take-back" xor:"for" help:"You are no longer looking at it, or end the snooze."`
 }
 
 type ackApproval struct{ acknowledging }
@@ -43,15 +44,15 @@ func (a acknowledging) acknowledge(ctx context.Context, c *client.Client, handle
 	switch {
 	case a.TakeBack:
 		body.State = api.NotAcknowledged
-	case a.For != 0 || a.Snooze != 0:
+	case a.For != nil || a.Snooze != nil:
 		// The service counts by its own clock.
 		why, err := c.ExplainRequest(ctx, handle)
 		if err != nil {
 			return nil, err
 		}
-		untilMs := why.NowMs + (a.For + a.Snooze).Milliseconds()
+		untilMs := why.NowMs + cmp.Or(a.For, a.Snooze).Milliseconds()
 		body.UntilMs = &untilMs
-		if a.Snooze != 0 {
+		if a.Snooze != nil {
 			body.State = api.Snoozed
 		}
 	}

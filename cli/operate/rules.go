@@ -214,7 +214,7 @@ type rulesAdd struct {
 	Directory   string            `placeholder:"PATH" help:"Only calls in this directory, whose request names it. A deny or an ask also applies below it."`
 	Reason      string            `placeholder:"TEXT" help:"Message to the agent with each decision of the rule."`
 	For         *time.Duration    `placeholder:"DURATION" help:"Lifetime; 0 never expires (default 720h; with --session-id as long as the session)."`
-	MaxUses     int64             `name:"max-uses" placeholder:"N" help:"With --session-id: end after N decisions."`
+	MaxUses     *int64            `name:"max-uses" placeholder:"N" help:"With --session-id: end after N decisions."`
 	Escalation  string            `placeholder:"NAME|JSON" help:"With --effect ask: who is notified of the requests, by the name of an escalation of the service or as JSON."`
 	RuleID      string            `name:"rule-id" placeholder:"ID" help:"Rule id; makes retries safe."`
 	Yes         bool              `short:"y" help:"Do not ask for confirmation."`
@@ -229,8 +229,8 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	if c.For != nil && (*c.For < 0 || *c.For > 0 && *c.For < time.Millisecond) {
 		return console.Usage("--for must be 0 or at least 1ms")
 	}
-	if c.MaxUses < 0 {
-		return console.Usage("--max-uses must not be negative")
+	if c.MaxUses != nil && *c.MaxUses < 1 {
+		return console.Usage("--max-uses must be at least 1")
 	}
 	input, err := jsonArgument(terminal, "--input", c.InputJSON, c.InputFile)
 	if err != nil {
@@ -242,7 +242,10 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	params := client.AddRuleParams{
 		RuleID: c.RuleID, Effect: api.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
 		Match:  api.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput, Directory: c.Directory},
-		Reason: c.Reason, MaxUses: c.MaxUses,
+		Reason: c.Reason,
+	}
+	if c.MaxUses != nil {
+		params.MaxUses = *c.MaxUses
 	}
 	if c.For != nil {
 		params.ExpiresAfterMs = client.RememberFor(*c.For)

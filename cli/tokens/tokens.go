@@ -123,17 +123,17 @@ func (d direct) RevokeToken(ctx context.Context, tokenID string) error {
 type create struct {
 	place
 	console.Format
-	Name            string        `required:"" placeholder:"NAME" help:"What the token is for."`
-	Role            string        `required:"" placeholder:"ROLE" help:"Role: observer, agent, operator or admin."`
-	Principal       string        `placeholder:"PRINCIPAL" help:"Principal: user:NAME, agent:NAME or service:NAME (default: agent: or user: with the token's name)."`
-	OnBehalfOf      string        `placeholder:"PERSON" help:"Person whose token it is, as user:NAME. Decisions name both, and count as this person's."`
-	Groups          []string      `sep:"," placeholder:"GROUP" help:"Groups of the principal."`
-	SessionPrefixes []string      `sep:"," placeholder:"PREFIX" help:"Only sessions whose id starts with one of these prefixes."`
-	AgentIDs        []string      `name:"agent-ids" sep:"," placeholder:"ID" help:"Only runs of these agents."`
-	ExpiresAtMs     int64         `name:"expires-at-ms" placeholder:"MS" help:"Expiry time, in milliseconds since the epoch."`
-	ExpiresAfter    time.Duration `placeholder:"DURATION" help:"Lifetime, such as 720h (default: never expires)."`
-	MayActFor       bool          `help:"Let the caller act for others: record the name in X-Actor as who decided, along with the principal. For gateways."`
-	MayAlways       bool          `help:"Let an operator create rules for all sessions."`
+	Name            string         `required:"" placeholder:"NAME" help:"What the token is for."`
+	Role            string         `required:"" placeholder:"ROLE" help:"Role: observer, agent, operator or admin."`
+	Principal       string         `placeholder:"PRINCIPAL" help:"Principal: user:NAME, agent:NAME or service:NAME (default: agent: or user: with the token's name)."`
+	OnBehalfOf      string         `placeholder:"PERSON" help:"Person whose token it is, as user:NAME. Decisions name both, and count as this person's."`
+	Groups          []string       `sep:"," placeholder:"GROUP" help:"Groups of the principal."`
+	SessionPrefixes []string       `sep:"," placeholder:"PREFIX" help:"Only sessions whose id starts with one of these prefixes."`
+	AgentIDs        []string       `name:"agent-ids" sep:"," placeholder:"ID" help:"Only runs of these agents."`
+	ExpiresAtMs     *int64         `name:"expires-at-ms" placeholder:"MS" help:"Expiry time, in milliseconds since the epoch."`
+	ExpiresAfter    *time.Duration `placeholder:"DURATION" help:"Lifetime, such as 720h (default: never expires)."`
+	MayActFor       bool           `help:"Let the caller act for others: record the name in X-Actor as who decided, along with the principal. For gateways."`
+	MayAlways       bool           `help:"Let an operator create rules for all sessions."`
 }
 
 // Run prints only the secret on stdout, so that a script can store it.
@@ -141,11 +141,9 @@ func (c *create) Run(ctx context.Context, terminal *console.Console) error {
 	body := api.CreateTokenBody{
 		Name: c.Name, Role: api.Role(c.Role), Principal: c.Principal, OnBehalfOf: c.OnBehalfOf, Groups: c.Groups,
 		SessionPrefixes: c.SessionPrefixes, AgentIDs: c.AgentIDs, MayActFor: c.MayActFor, MayAlways: c.MayAlways,
+		ExpiresAtMs: c.ExpiresAtMs,
 	}
-	if c.ExpiresAtMs != 0 {
-		body.ExpiresAtMs = &c.ExpiresAtMs
-	}
-	if c.ExpiresAfter != 0 {
+	if c.ExpiresAfter != nil {
 		body.ExpiresAfterMs = new(c.ExpiresAfter.Milliseconds())
 	}
 	return c.with(ctx, terminal, func(k keeper) error {
