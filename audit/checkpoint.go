@@ -26,7 +26,7 @@ const (
 	// headsPerCheckpoint is the maximum number of heads in a checkpoint. The rest go into the next
 	// one.
 	headsPerCheckpoint = 1000
-	// A round signs the sessions that changed. It starts after linesPerRound events of this
+	// A round signs the sessions and the audit log that changed. It starts after linesPerRound events of this
 	// process, checked every lookInterval, or after roundInterval.
 	linesPerRound = 1000
 	roundInterval = 10 * time.Minute
@@ -192,16 +192,23 @@ func (c *Checkpointer) Look(ctx context.Context) error {
 	if lines < linesPerRound {
 		return nil
 	}
+	log, err := c.logHead(ctx)
+	if err != nil {
+		return err
+	}
 	c.forget()
 	ids := slices.Sorted(maps.Keys(moved))
 	for part := range slices.Chunk(ids, headsPerCheckpoint) {
 		heads, err := c.kept.HeadsOf(ctx, part)
 		if err == nil {
-			err = c.add(ctx, nowMs, 0, heads, nil)
+			err = c.add(ctx, nowMs, 0, heads, log)
 		}
 		if err != nil {
 			c.remember(ids, lines)
 			return err
+		}
+		if log != nil {
+			c.signedEntry, log = log.EntryID, nil
 		}
 	}
 	return nil

@@ -10,6 +10,25 @@ import (
 	"github.com/holdpoint/holdpoint/audit"
 )
 
+// A round that many events start signs the audit log too.
+func TestManyEventsSignTheLogOfTheAudit(t *testing.T) {
+	t.Parallel()
+	d, c, keys, public := newDesk(t)
+	require.NoError(t, c.Look(t.Context()))
+	d.note(t, 2)
+	signed := func() int64 {
+		c.Notice(d.moved("a", 1000))
+		require.NoError(t, c.Look(t.Context()))
+		report, err := verify(exported(t, d.logged(), keys, audit.Scope{}), public)
+		require.NoError(t, err)
+		return report.Signed
+	}
+	require.EqualValues(t, 4, signed(), "an event of each session, and a line of the log")
+	d.note(t, 1)
+	require.EqualValues(t, 5, signed())
+	require.Len(t, d.kept, 3)
+}
+
 // TestTheLogOfTheAuditIsExported: the audit log is in the export and in checkpoints, and a change of it is found.
 func TestTheLogOfTheAuditIsExported(t *testing.T) {
 	t.Parallel()
