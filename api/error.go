@@ -114,6 +114,8 @@ type Problem struct {
 	FirstKeptEventID string `json:"first_kept_event_id,omitempty"`
 	// Redemption is set for grant_redeemed. It is the first redemption.
 	Redemption *Redemption `json:"redemption,omitempty"`
+	// Left is set for a wrong code. It is how many tries are left.
+	Left *int64 `json:"left,omitempty"`
 }
 
 // PendingApprovalRef identifies an open approval and its input.

@@ -241,7 +241,7 @@ func problem(response *http.Response, body []byte) *Error {
 	}
 	refused.Code, refused.Domain, refused.Detail = document.Code, document.Domain, document.Detail
 	refused.Faults, refused.Recorded, refused.Pending = document.Errors, document.RecordedDecision, document.PendingApproval
-	refused.FirstKeptEventID, refused.Redemption = document.FirstKeptEventID, document.Redemption
+	refused.FirstKeptEventID, refused.Redemption, refused.Left = document.FirstKeptEventID, document.Redemption, document.Left
 	return refused
 }
 

@@ -32,6 +32,8 @@ type Error struct {
 	FirstKeptEventID string
 	// Redemption is the first redemption, for [ErrGrantRedeemed].
 	Redemption *api.Redemption
+	// Left is how many tries of a code are left after a wrong one; nil for other errors.
+	Left *int64
 	// RetryAfter is how long the service asked to wait; 0 without a Retry-After.
 	RetryAfter time.Duration
 }

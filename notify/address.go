@@ -261,7 +261,7 @@ func (s *Service) only(a *Address) string {
 }
 
 func codeEnded() error {
-	return refusal.New(api.CodeAddressCodeWrong, "the code works no longer: add the address again to get another one")
+	return refusal.WrongCode(api.CodeAddressCodeWrong, 0, "the code works no longer: add the address again to get another one")
 }
 
 // notVerified answers a call that did not verify an address: with the address if another call has verified it
@@ -281,7 +281,7 @@ func (s *Service) notVerified(ctx context.Context, a *Address, hash string) (api
 	case hash == "" || left == 0:
 		err = codeEnded()
 	default:
-		err = refusal.New(api.CodeAddressCodeWrong, "this is not the code that was sent to the address: %s left", tries(left))
+		err = refusal.WrongCode(api.CodeAddressCodeWrong, left, "this is not the code that was sent to the address: %s left", tries(left))
 	}
 	return api.Address{}, err
 }

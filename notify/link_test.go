@@ -286,6 +286,10 @@ func TestGuessesOfCodes(t *testing.T) {
 		require.Contains(t, s.press(t, mail, wrong, "allow", "x").text, "You have 4 tries left.")
 		program := s.load(t, http.MethodPost, mail.path, url.Values{"code": {wrong}}, "Accept", "application/problem+json")
 		require.Contains(t, program.text, `"code":"link_code_wrong"`)
+		require.Contains(t, program.text, `"left":3`)
+		untried := s.load(t, http.MethodPost, mail.path, url.Values{"code": {""}}, "Accept", "application/json")
+		require.Equal(t, http.StatusUnprocessableEntity, untried.status)
+		require.NotContains(t, untried.text, `"left"`)
 		statuses := make(chan int, 40)
 		var presses sync.WaitGroup
 		for range cap(statuses) {

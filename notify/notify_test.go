@@ -506,10 +506,14 @@ func TestCodesOfAddresses(t *testing.T) {
 		require.ErrorContains(t, err, string(api.CodeTooManyCodes), "a code a minute")
 		require.Len(t, s.http.all(), 1)
 		code := codeLine.FindStringSubmatch(s.http.all()[0])[1]
-		for _, left := range []string{"4 tries left", "3 tries left", "2 tries left", "1 try left", "add the address again", "add the address again"} {
+		for n, left := range []string{"4 tries left", "3 tries left", "2 tries left", "1 try left", "add the address again", "add the address again"} {
 			_, err = s.client.VerifyAddress(t.Context(), added.AddressID, "wrong")
 			require.ErrorContains(t, err, string(api.CodeAddressCodeWrong))
 			require.ErrorContains(t, err, left)
+			var refused *client.Error
+			require.ErrorAs(t, err, &refused)
+			require.NotNil(t, refused.Left)
+			require.EqualValues(t, max(4-n, 0), *refused.Left)
 		}
 		_, err = s.client.VerifyAddress(t.Context(), added.AddressID, code)
 		require.ErrorContains(t, err, string(api.CodeAddressCodeWrong), "it was tried too often")

@@ -109,7 +109,7 @@ func (f *face) submit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !link.TakesCode {
 		// Its pages may have been opened while it took one.
-		return f.refuseCode(w, r, link, noCodeText)
+		return f.refuseCode(w, r, link, refusal.New(api.CodeLinkCodeWrong, "%s", noCodeText))
 	}
 	code := strings.TrimSpace(r.PostForm.Get(fieldCode))
 	if code == "" {
@@ -121,19 +121,18 @@ func (f *face) submit(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case !right:
-		return f.refuseCode(w, r, link, wrongText(left))
+		return f.refuseCode(w, r, link, refusal.WrongCode(api.CodeLinkCodeWrong, left, "%s", wrongText(left)))
 	}
 	return f.enter(w, r, link, code)
 }
 
 // refuseCode answers a form whose code is not taken.
-func (f *face) refuseCode(w http.ResponseWriter, r *http.Request, link *notify.Link, why string) error {
-	wrong := refusal.New(api.CodeLinkCodeWrong, "%s", why)
+func (f *face) refuseCode(w http.ResponseWriter, r *http.Request, link *notify.Link, wrong *refusal.Error) error {
 	if asksForJSON(r) {
 		return wrong
 	}
 	wire.NoteProblem(w, wrong)
-	f.pages.entry(w, http.StatusForbidden, link, why)
+	f.pages.entry(w, http.StatusForbidden, link, wrong.Detail)
 	return nil
 }
 

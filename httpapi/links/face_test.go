@@ -52,5 +52,6 @@ func TestADecisionAfterTheSignInEnded(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, problem.Code, form)
 		require.Contains(t, problem.Body.String(), `"code":"link_code_wrong"`, form)
 		require.Contains(t, problem.Body.String(), "Nothing was recorded: sign in to decide.", form)
+		require.NotContains(t, problem.Body.String(), `"left"`, "it is not a try")
 	}
 }

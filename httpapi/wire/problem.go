@@ -29,7 +29,7 @@ func ProblemOf(err error) api.Problem {
 			}
 			problem := newProblem(info, detail, domain.Faults, domain.Recorded)
 			problem.PendingApproval, problem.Redemption = domain.Pending, domain.Redemption
-			problem.FirstKeptEventID = domain.FirstKeptEventID
+			problem.FirstKeptEventID, problem.Left = domain.FirstKeptEventID, domain.Left
 			return problem
 		}
 	}

@@ -27,6 +27,8 @@ type Error struct {
 	FirstKeptEventID string
 	// Redemption is the first redemption of a grant; set only with grant_redeemed.
 	Redemption *api.Redemption
+	// Left is how many tries of a code are left; set only for a wrong code.
+	Left *int64
 	// AfterMs is when the same call may succeed, in milliseconds from now; 0 if unknown.
 	AfterMs int64
 }
@@ -58,6 +60,13 @@ func New(code api.Code, format string, args ...any) *Error {
 func TooSoon(code api.Code, afterMs int64, format string, args ...any) *Error {
 	refused := New(code, format, args...)
 	refused.AfterMs = afterMs
+	return refused
+}
+
+// WrongCode returns an error for a wrong code. left is how many more tries its caller has.
+func WrongCode(code api.Code, left int64, format string, args ...any) *Error {
+	refused := New(code, format, args...)
+	refused.Left = &left
 	return refused
 }
 

@@ -77,6 +77,8 @@ export class ProblemError extends HoldpointError {
   readonly redemption: Redemption | undefined;
   /** The oldest event that is kept, of `event_cursor_reset`. */
   readonly firstKeptEventId: string | undefined;
+  /** How many tries of a code are left after a wrong one. */
+  readonly left: number | undefined;
   /** How long the service asked to wait; 0 without a Retry-After. */
   readonly retryAfterMs: number;
 
@@ -93,6 +95,7 @@ export class ProblemError extends HoldpointError {
     this.pendingApproval = document.pending_approval;
     this.redemption = document.redemption;
     this.firstKeptEventId = document.first_kept_event_id;
+    this.left = document.left;
     this.retryAfterMs = retryAfterMs;
   }
 

@@ -55,6 +55,8 @@ class ProblemError(HoldpointError):
         """The first redemption, of `grant_redeemed`."""
         self.first_kept_event_id: str | None = document.get("first_kept_event_id")
         """The oldest event that is kept, of `event_cursor_reset`."""
+        self.left: int | None = document.get("left")
+        """How many tries of a code are left after a wrong one."""
         self.retry_after = retry_after
         """How many seconds the service asked to wait; 0 without a Retry-After."""
         kinds: set[Kind] = {kind for kind in (_BY_STATUS.get(status), _BY_CODE.get(self.code)) if kind}
