@@ -23,6 +23,9 @@ var webhookPausesMs = []int64{
 	5_000, 60_000, 5 * 60_000, 30 * 60_000, 2 * 3_600_000, 5 * 3_600_000, 10 * 3_600_000, 14 * 3_600_000, 20 * 3_600_000, 24 * 3_600_000,
 }
 
+// firstNoticePauseMs takes the place of the first delay for messages to people: with its jitter it ends within 5 s.
+const firstNoticePauseMs = 4_000
+
 // MaxWebhookAttempts bounds the attempts of a delivery.
 var MaxWebhookAttempts = int64(len(webhookPausesMs)) + 1
 
@@ -73,6 +76,9 @@ func CallbackOrigin(effectID string) (origin string, is bool) {
 // delivery, so that deliveries which failed together are not retried together.
 func (e *Effect) webhookPauseMs() int64 {
 	pause := webhookPausesMs[min(max(e.Attempts-1, 0), int64(len(webhookPausesMs)-1))]
+	if e.Kind == api.EffectNotify && e.Attempts <= 1 {
+		pause = firstNoticePauseMs
+	}
 	drawn := sha256.Sum256(fmt.Appendf(nil, "%s %d", e.EffectID, e.Attempts))
 	share := int64(drawn[0])<<8 | int64(drawn[1]) // of 65536
 	return pause*4/5 + pause*2/5*share/65536
