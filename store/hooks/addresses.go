@@ -2,12 +2,13 @@ package hooks
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store/columns"
@@ -24,7 +25,7 @@ FROM addresses AS a`
 
 	sqlAnyAddress = `SELECT a.address_id FROM addresses AS a WHERE a.verified_at_ms > 0 LIMIT 1`
 
-	sqlNoticeCount = `SELECT message_ids FROM notice_counts WHERE principal = $1`
+	sqlNoticeCount = `SELECT c.since_ms, c.sent, c.message_ids FROM notice_counts AS c WHERE c.principal = $1`
 )
 
 var _ notify.Store = (*Endpoints)(nil)
@@ -105,17 +106,31 @@ func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID stri
 	return k.write(ctx, entry, sqlRemoveAddress, addressID, principal)
 }
 
+// countAttempts is how often a message is counted again because another call changed the count. No more than
+// api.FloodMessages+1 calls change it within api.FloodMs.
+const countAttempts = 3 * (api.FloodMessages + 1)
+
 // CountNotice implements notify.Store.
 func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (int64, error) {
-	_, err := k.write(ctx, nil, sqlCountNotice, principal, nowMs, nowMs-api.FloodMs+1, int64(api.FloodMessages), messageID, nowMs+api.FloodMs)
-	if err != nil {
-		return 0, err
+	targets := func(c *notify.NoticeCount) []any { return []any{&c.SinceMs, &c.Sent, &c.MessageIDs} }
+	for range countAttempts {
+		before, err := read.Find(ctx, k.db, targets, sqlNoticeCount, principal)
+		if err != nil {
+			return 0, err
+		}
+		if before == nil {
+			before = &notify.NoticeCount{}
+		}
+		after, number := before.Count(messageID, nowMs)
+		if after == nil {
+			return number, nil
+		}
+		written, err := k.write(ctx, nil, sqlCountNotice, principal, after.SinceMs, after.Sent, after.MessageIDs, before.SinceMs, before.Sent, before.MessageIDs)
+		if err != nil || written {
+			return number, err
+		}
 	}
-	ids, err := read.Find(ctx, k.db, columns.Itself[string], sqlNoticeCount, principal)
-	if ids == nil {
-		return 0, err
-	}
-	return int64(slices.Index(strings.Fields(*ids), messageID) + 1), nil
+	return 0, fmt.Errorf("%w: other messages to the person are counted at the same time", runs.ErrUnavailable)
 }
 
 // DueNotices returns up to limit messages of a channel that may be sent now, longest due first.

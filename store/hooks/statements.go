@@ -193,17 +193,13 @@ WHERE token_hash = $1 AND locked_at_ms = 0 AND tries < CAST($3 AS bigint) AND tr
 	AND expires_at_ms > CAST($4 AS bigint) AND (SELECT sum(o.tries) FROM links AS o WHERE o.principal = links.principal) < CAST($5 AS bigint)`
 )
 
-// sqlCountNotice counts a message to a person once. An expired count restarts, and so does one of a clock
-// that was far ahead. A count stops at one above the limit. It takes $1 principal, $2 the current time, $3 and $6 the
-// first and the last time at which a count may have begun, $4 the limit and $5 the message.
+// sqlCountNotice writes the count of the messages to a person, unless another call has changed it. It takes $1 principal,
+// $2 since_ms, $3 sent, $4 message_ids, and $5 to $7 the last three of the row before: 0, 0 and an empty text for none.
 const sqlCountNotice = `
-INSERT INTO notice_counts (principal, since_ms, sent, message_ids) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1, CAST($5 AS text))
-ON CONFLICT (principal) DO UPDATE SET
-	sent = CASE WHEN notice_counts.since_ms NOT BETWEEN CAST($3 AS bigint) AND CAST($6 AS bigint) THEN 1 ELSE notice_counts.sent + 1 END,
-	message_ids = CASE WHEN notice_counts.since_ms NOT BETWEEN CAST($3 AS bigint) AND CAST($6 AS bigint) THEN excluded.message_ids ELSE notice_counts.message_ids || ' ' || excluded.message_ids END,
-	since_ms = CASE WHEN notice_counts.since_ms NOT BETWEEN CAST($3 AS bigint) AND CAST($6 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
-WHERE notice_counts.since_ms NOT BETWEEN CAST($3 AS bigint) AND CAST($6 AS bigint) OR notice_counts.sent <= CAST($4 AS bigint)
-	AND replace(' ' || notice_counts.message_ids || ' ', ' ' || CAST($5 AS text) || ' ', '') = ' ' || notice_counts.message_ids || ' '`
+INSERT INTO notice_counts (principal, since_ms, sent, message_ids)
+VALUES (CAST($1 AS text), CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS text))
+ON CONFLICT (principal) DO UPDATE SET since_ms = excluded.since_ms, sent = excluded.sent, message_ids = excluded.message_ids
+WHERE notice_counts.since_ms = CAST($5 AS bigint) AND notice_counts.sent = CAST($6 AS bigint) AND notice_counts.message_ids = CAST($7 AS text)`
 
 // The statements about messages that are withdrawn. sqlAddSent takes the columns of selectSent. sqlReplaceSent
 // takes the same, and $8 message_id and $9 begun_at_ms of the row before. sqlDropSent takes $1 the time before which

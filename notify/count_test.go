@@ -1,0 +1,85 @@
+package notify_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// Five messages about single requests are the most in any ten minutes, not only in those that begin with the first one.
+func TestTheTenMinutesOfAFloodSlide(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
+		counted := func(atMs int64, messages ...string) (numbers []int64) {
+			for _, message := range messages {
+				number, err := stored.CountNotice(t.Context(), "user:ada", message, atMs)
+				require.NoError(t, err)
+				numbers = append(numbers, number)
+			}
+			return numbers
+		}
+		const startMs, lateMs, overMs = 1_750_000_000_000, 1_750_000_000_000 + 590_000, 1_750_000_000_000 + 601_000
+		require.Equal(t, []int64{1}, counted(startMs, "m1"))
+		require.Equal(t, []int64{2, 3, 4, 5}, counted(lateMs, "m2", "m3", "m4", "m5"))
+		require.Equal(t, []int64{5, 6, 0, 0, 0, 5, 6}, counted(overMs, "m6", "m7", "m8", "m9", "m10", "m6", "m7"))
+		require.Equal(t, []int64{0}, counted(lateMs+api.FloodMs-1, "m11"))
+		require.Equal(t, []int64{2, 3, 4, 5, 0}, counted(lateMs+api.FloodMs, "m12", "m13", "m14", "m15", "m16"), "m6 and m7 still count")
+	})
+}
+
+// Of many messages that are counted at once, five are about single requests and one counts all.
+func TestMessagesAreCountedOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
+		const many = 40
+		numbers, failures := make([]int64, many), make([]error, many)
+		var calls sync.WaitGroup
+		for i := range many {
+			calls.Go(func() {
+				numbers[i], failures[i] = stored.CountNotice(t.Context(), "user:ada", fmt.Sprint("m", i), 1_750_000_000_000)
+			})
+		}
+		calls.Wait()
+		for _, err := range failures {
+			require.NoError(t, err)
+		}
+		slices.Sort(numbers)
+		require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, numbers[many-6:])
+		require.Zero(t, numbers[many-7])
+	})
+}
+
+// The messages of a row that an earlier version wrote were all counted when the row began.
+func TestARowOfAnEarlierVersionCounts(t *testing.T) {
+	t.Parallel()
+	const startMs = 1_750_000_000_000
+	row := &notify.NoticeCount{SinceMs: startMs, Sent: 4, MessageIDs: "h1:0 h2:0 h3:1 h4:0"}
+	after, number := row.Count("h2:0", startMs+1_000)
+	require.Nil(t, after)
+	require.EqualValues(t, 2, number, "it keeps its number")
+	after, number = row.Count("h5:0", startMs+1_000)
+	require.EqualValues(t, 5, number)
+	require.Equal(t, &notify.NoticeCount{
+		SinceMs: startMs, Sent: 5,
+		MessageIDs: "h1:0=1750000000000 h2:0=1750000000000 h3:1=1750000000000 h4:0=1750000000000 h5:0=1750000001000",
+	}, after)
+	after, number = row.Count("h5:0", startMs+api.FloodMs)
+	require.EqualValues(t, 1, number)
+	require.Equal(t, "h5:0=1750000600000", after.MessageIDs)
+
+	flooded := &notify.NoticeCount{SinceMs: startMs, Sent: 6, MessageIDs: "h1:0 h2:0 h3:1 h4:0 h5:0 h6:0"}
+	_, number = flooded.Count("h6:0", startMs+1_000)
+	require.EqualValues(t, api.FloodMessages+1, number)
+	after, number = flooded.Count("h7:0", startMs+1_000)
+	require.Nil(t, after)
+	require.Zero(t, number)
+}
