@@ -198,8 +198,8 @@ func (s *brokenStore) AddSubscription(context.Context, *notify.Address, *journal
 	return false, s.err
 }
 
-func (s *brokenStore) CountNotice(context.Context, string, string, int64) (int64, error) {
-	return 0, s.err
+func (s *brokenStore) CountNotice(context.Context, string, *notify.NoticeToCount, int64) (number, holdMs int64, err error) {
+	return 0, 0, s.err
 }
 
 func (s *brokenStore) QuietHours(context.Context, string) (*notify.QuietHours, error) {

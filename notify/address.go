@@ -66,8 +66,8 @@ type Store interface {
 	RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error)
 	// CountNotice counts a message to a person, once for each id, and returns its number among those of the last
 	// api.FloodMs. A number above api.FloodMessages is for the message that counts all of them; 0
-	// says that the message must not be sent. The id has no spaces. See [NoticeCount.Count].
-	CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (number int64, err error)
+	// says that the message must not be sent before holdMs, or at all if holdMs is 0. See [NoticeCount.Count].
+	CountNotice(ctx context.Context, principal string, notice *NoticeToCount, nowMs int64) (number, holdMs int64, err error)
 	// QuietHours returns the quiet hours of a person, or nil.
 	QuietHours(ctx context.Context, principal string) (*QuietHours, error)
 	// SetQuietHours writes the quiet hours of a person, or deletes them if they are nil.

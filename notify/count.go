@@ -50,33 +50,49 @@ func (c *NoticeCount) within(nowMs int64) (found []countedMessage) {
 	return found
 }
 
-// Count counts a message. It returns the row that takes the place of this one, nil if it stays, and the number of
-// [Store.CountNotice].
-func (c *NoticeCount) Count(messageID string, nowMs int64) (after *NoticeCount, number int64) {
+// NoticeToCount is a message that is about to be sent.
+type NoticeToCount struct {
+	// ID is the same for each attempt, and has no spaces.
+	ID string
+	// RaisedAtMs is when its request was raised. A message that counted all requests after that has told of it.
+	RaisedAtMs int64
+	// Held says that the message was held back before, because a message that counts all requests was sent. One message
+	// that counts all stands for the held ones, unless the request is Alone: the person has no other open one.
+	Held, Alone bool
+}
+
+// Count counts a message. It returns the row that takes the place of this one, nil if it stays, and the number and the
+// time of [Store.CountNotice].
+func (c *NoticeCount) Count(n *NoticeToCount, nowMs int64) (after *NoticeCount, number, holdMs int64) {
 	counted := c.within(nowMs)
-	single, all := int64(0), false
+	single, allAtMs := int64(0), int64(0)
 	for i := range counted {
 		number = api.FloodMessages + 1
 		if counted[i].all {
-			all = true
+			allAtMs = max(allAtMs, counted[i].atMs)
 		} else {
 			single++
 			number = single
 		}
-		if counted[i].id == messageID {
-			return nil, number
+		if counted[i].id == n.ID {
+			return nil, number, 0
 		}
 	}
-	one := countedMessage{id: messageID, atMs: nowMs}
+	one := countedMessage{id: n.ID, atMs: nowMs}
+	told := allAtMs != 0 && n.RaisedAtMs <= allAtMs
 	switch {
-	case single < api.FloodMessages:
+	case n.Held && told:
+		return nil, 0, 0
+	case single < api.FloodMessages && (!n.Held || n.Alone || allAtMs != 0):
 		number = single + 1
-	case all:
-		return nil, 0
-	default:
+	case allAtMs == 0:
 		one.all, number = true, api.FloodMessages+1
+	case told:
+		return nil, 0, 0
+	default:
+		return nil, 0, allAtMs + api.FloodMs - nowMs
 	}
-	return countOf(append(counted, one)), number
+	return countOf(append(counted, one)), number, 0
 }
 
 func countOf(counted []countedMessage) *NoticeCount {

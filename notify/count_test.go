@@ -20,7 +20,7 @@ func TestTheTenMinutesOfAFloodSlide(t *testing.T) {
 		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
 		counted := func(atMs int64, messages ...string) (numbers []int64) {
 			for _, message := range messages {
-				number, err := stored.CountNotice(t.Context(), "user:ada", message, atMs)
+				number, _, err := stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: message}, atMs)
 				require.NoError(t, err)
 				numbers = append(numbers, number)
 			}
@@ -45,7 +45,7 @@ func TestMessagesAreCountedOneAfterTheOther(t *testing.T) {
 		var calls sync.WaitGroup
 		for i := range many {
 			calls.Go(func() {
-				numbers[i], failures[i] = stored.CountNotice(t.Context(), "user:ada", fmt.Sprint("m", i), 1_750_000_000_000)
+				numbers[i], _, failures[i] = stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: fmt.Sprint("m", i)}, 1_750_000_000_000)
 			})
 		}
 		calls.Wait()
@@ -63,23 +63,27 @@ func TestARowOfAnEarlierVersionCounts(t *testing.T) {
 	t.Parallel()
 	const startMs = 1_750_000_000_000
 	row := &notify.NoticeCount{SinceMs: startMs, Sent: 4, MessageIDs: "h1:0 h2:0 h3:1 h4:0"}
-	after, number := row.Count("h2:0", startMs+1_000)
+	after, number, _ := row.Count(&notify.NoticeToCount{ID: "h2:0"}, startMs+1_000)
 	require.Nil(t, after)
 	require.EqualValues(t, 2, number, "it keeps its number")
-	after, number = row.Count("h5:0", startMs+1_000)
+	after, number, _ = row.Count(&notify.NoticeToCount{ID: "h5:0"}, startMs+1_000)
 	require.EqualValues(t, 5, number)
 	require.Equal(t, &notify.NoticeCount{
 		SinceMs: startMs, Sent: 5,
 		MessageIDs: "h1:0=1750000000000 h2:0=1750000000000 h3:1=1750000000000 h4:0=1750000000000 h5:0=1750000001000",
 	}, after)
-	after, number = row.Count("h5:0", startMs+api.FloodMs)
+	after, number, _ = row.Count(&notify.NoticeToCount{ID: "h5:0"}, startMs+api.FloodMs)
 	require.EqualValues(t, 1, number)
 	require.Equal(t, "h5:0=1750000600000", after.MessageIDs)
 
 	flooded := &notify.NoticeCount{SinceMs: startMs, Sent: 6, MessageIDs: "h1:0 h2:0 h3:1 h4:0 h5:0 h6:0"}
-	_, number = flooded.Count("h6:0", startMs+1_000)
+	_, number, _ = flooded.Count(&notify.NoticeToCount{ID: "h6:0"}, startMs+1_000)
 	require.EqualValues(t, api.FloodMessages+1, number)
-	after, number = flooded.Count("h7:0", startMs+1_000)
+	after, number, holdMs := flooded.Count(&notify.NoticeToCount{ID: "h7:0", RaisedAtMs: startMs}, startMs+1_000)
 	require.Nil(t, after)
 	require.Zero(t, number)
+	require.Zero(t, holdMs, "the sixth message told of it")
+	_, number, holdMs = flooded.Count(&notify.NoticeToCount{ID: "h7:0", RaisedAtMs: startMs + 1}, startMs+1_000)
+	require.Zero(t, number)
+	require.EqualValues(t, api.FloodMs-1_000, holdMs)
 }

@@ -37,13 +37,28 @@ func (s *Service) floodBegun(ctx context.Context, notice *model.PersonNotice) (b
 	return slices.ContainsFunc(all, func(one SentMessage) bool { return one.Principal == row.Principal }), err
 }
 
-// count counts the message of a notice. It returns runs.ErrNotSent if another message counts it, and whether this one
-// counts a flood.
-func (s *Service) count(ctx context.Context, notice *model.PersonNotice) (flood bool, err error) {
-	number, err := s.options.Store.CountNotice(ctx, notice.Principal, countedAs(notice), s.options.NowMs())
+// count counts the message of a notice, and returns whether it counts a flood. It returns runs.ErrNotSent if another
+// message has counted its request, and a *runs.PutOffError if the request was raised after that message.
+func (s *Service) count(ctx context.Context, effect *model.Effect, notice *model.PersonNotice, request *model.Request) (flood bool, err error) {
+	counted := &NoticeToCount{ID: countedAs(notice), RaisedAtMs: request.CreatedAtMs, Held: effect.LastError == model.HeldByFlood}
+	if counted.Held {
+		open, err := s.countOpen(ctx, notice.Principal)
+		if err != nil {
+			return false, err
+		}
+		counted.Alone = open <= 1
+	}
+	// The database's clock, by which requests are raised.
+	nowMs, err := s.options.Reader.NowMs(ctx)
+	if err != nil {
+		return false, err
+	}
+	number, holdMs, err := s.options.Store.CountNotice(ctx, notice.Principal, counted, nowMs)
 	switch {
 	case err != nil:
 		return false, err
+	case number == 0 && holdMs > 0:
+		return false, &runs.PutOffError{Ms: holdMs, Why: model.HeldByFlood}
 	case number == 0:
 		return false, runs.ErrNotSent
 	case number <= api.FloodMessages:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
@@ -40,7 +42,7 @@ func (p *pager) Send(_ context.Context, _ string, m *notify.Message) error {
 type flooded struct {
 	*service
 	channel       *pager
-	nowMs         int64
+	nowMs         atomic.Int64
 	hasCredential func() (bool, error)
 	send          *notify.Service
 	record        *model.RunRecord
@@ -49,10 +51,11 @@ type flooded struct {
 func startFlooded(t *testing.T) *flooded {
 	t.Helper()
 	s := &flooded{
-		service: &service{database: inprocess.Memory, log: &safeBuffer{}}, channel: &pager{}, nowMs: 1_750_000_000_000,
+		service: &service{database: inprocess.Memory, log: &safeBuffer{}}, channel: &pager{},
 		hasCredential: func() (bool, error) { return true, nil },
 	}
-	s.Service = inprocess.Start(t, s.database, inprocess.Options{Logger: s.log.logger()})
+	s.nowMs.Store(1_750_000_000_000)
+	s.Service = inprocess.Start(t, s.database, inprocess.Options{Logger: s.log.logger(), Store: store.Options{NowMs: s.nowMs.Load}})
 	s.client = s.Connect()
 	stored := storeAs[notify.Store](t, s.Store)
 	reader := storeAs[notify.Reader](t, s.Store)
@@ -64,7 +67,7 @@ func startFlooded(t *testing.T) *flooded {
 	}
 	s.send = notify.New(notify.Options{
 		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"pager": s.channel}, NewID: runs.NewID,
-		NowMs: func() int64 { return s.nowMs }, Logger: s.log.logger(),
+		NowMs: s.nowMs.Load, Logger: s.log.logger(),
 		Deciders:      func(context.Context, *model.Run, *model.Request) ([]string, error) { return []string{"user:ada"}, nil },
 		HasCredential: func(context.Context, ...string) (bool, error) { return s.hasCredential() },
 		Reach:         func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
@@ -126,7 +129,7 @@ func TestTheMessageThatCountsAFloodIsNotLost(t *testing.T) {
 			if len(test.settled) > 0 {
 				s.resolve(t, s.client, s.record.Run.RunID, api.BehaviorDeny, test.settled...)
 			}
-			s.nowMs += test.passedMs
+			s.nowMs.Add(test.passedMs)
 			require.ErrorIs(t, s.attempt(t, "f", 2), map[bool]error{true: runs.ErrNotSent, false: s.channel.fails}[test.sent == nil])
 			s.channel.fails = nil
 			require.ErrorIs(t, s.attempt(t, "f", 3), runs.ErrNotSent)
@@ -156,6 +159,79 @@ func TestTheMessageThatCountsAFloodNeedsACredential(t *testing.T) {
 	require.False(t, s.countsOthers(t, "f"))
 }
 
+// raisesLate raises requests a minute after the message that counts a flood of seven. It returns the run.
+func (s *flooded) raisesLate(t *testing.T, ids ...string) string {
+	t.Helper()
+	s.channel.fails = nil
+	require.ErrorIs(t, s.attempt(t, "f", 2), runs.ErrSentForOthers)
+	require.Equal(t, []string{"7 requests are open"}, s.channel.subjects)
+	s.channel.subjects = nil
+	s.nowMs.Add(60_000)
+	return s.raises(t, "late", ids...)
+}
+
+func (s *flooded) raises(t *testing.T, session string, ids ...string) string {
+	t.Helper()
+	record, err := s.Store.Run(t.Context(), raise(t, s.client, session, ids...))
+	require.NoError(t, err)
+	s.record.Requests = append(s.record.Requests, record.Requests...)
+	return record.Run.RunID
+}
+
+// again attempts a message that was held back because of the flood.
+func (s *flooded) again(t *testing.T, id string) error {
+	t.Helper()
+	effect := s.about(t, id, 1)
+	effect.LastError = model.HeldByFlood
+	_, err := s.send.Send(t.Context(), effect)
+	return err
+}
+
+// The message that counts a flood knows nothing of later requests. One more message tells of all of them.
+func TestRequestsAfterTheMessageThatCountsAFlood(t *testing.T) {
+	t.Parallel()
+	s := startFlooded(t)
+	late := s.raisesLate(t, "h", "i", "j")
+	for _, id := range []string{"h", "i", "j"} {
+		require.Equal(t, &runs.PutOffError{Ms: api.FloodMs - 60_000, Why: model.HeldByFlood}, s.attempt(t, id, 1))
+	}
+	require.ErrorIs(t, s.attempt(t, "g", 1), runs.ErrNotSent, "it was counted")
+	require.Empty(t, s.channel.subjects)
+
+	s.resolve(t, s.client, late, api.BehaviorDeny, "j")
+	s.nowMs.Add(api.FloodMs - 60_000)
+	require.ErrorIs(t, s.again(t, "j"), runs.ErrNotSent)
+	require.Empty(t, s.channel.subjects, "it is settled")
+	require.ErrorIs(t, s.again(t, "h"), runs.ErrSentForOthers)
+	require.ErrorIs(t, s.again(t, "i"), runs.ErrNotSent)
+	require.Equal(t, []string{"9 requests are open"}, s.channel.subjects)
+	s.channel.subjects = nil
+
+	s.nowMs.Add(1)
+	s.raises(t, "later", "k", "l", "m", "n", "o", "p")
+	for _, id := range []string{"k", "l", "m", "n", "o"} {
+		require.NoError(t, s.attempt(t, id, 1))
+	}
+	require.Len(t, s.channel.subjects, api.FloodMessages, "they are the first after the flood")
+	require.Equal(t, &runs.PutOffError{Ms: api.FloodMs - 1, Why: model.HeldByFlood}, s.attempt(t, "p", 1), "one message in ten minutes counts all")
+	s.nowMs.Add(api.FloodMs - 1)
+	require.ErrorIs(t, s.again(t, "p"), runs.ErrSentForOthers)
+	require.Equal(t, "15 requests are open", s.channel.subjects[api.FloodMessages])
+}
+
+// A held message goes out as it is if no other request is open.
+func TestTheOnlyRequestAfterAFlood(t *testing.T) {
+	t.Parallel()
+	s := startFlooded(t)
+	s.raisesLate(t, "h")
+	require.ErrorAs(t, s.attempt(t, "h", 1), new(*runs.PutOffError))
+	s.resolve(t, s.client, s.record.Run.RunID, api.BehaviorDeny, "a", "b", "c", "d", "e", "f", "g")
+	s.nowMs.Add(api.FloodMs)
+	require.NoError(t, s.again(t, "h"))
+	require.Len(t, s.channel.subjects, 1)
+	require.Contains(t, s.channel.subjects[0], "Approval needed")
+}
+
 // A request that is settled before the first attempt takes no number.
 func TestASettledRequestIsNotCounted(t *testing.T) {
 	t.Parallel()
@@ -164,7 +240,7 @@ func TestASettledRequestIsNotCounted(t *testing.T) {
 	_, err := s.send.Send(t.Context(), s.message(t, "user:ada", 0))
 	require.ErrorIs(t, err, runs.ErrNotSent)
 	stored := storeAs[notify.Store](t, s.Store)
-	number, err := stored.CountNotice(t.Context(), "user:ada", "next", 1_750_000_000_000)
+	number, _, err := stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: "next"}, 1_750_000_000_000)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, number)
 }

@@ -123,7 +123,10 @@ func (s *Service) linkTo(handle string) (path, link string) {
 // request.
 func (s *Service) floodMessage(effectID string, open int64) *Message {
 	m := &Message{ID: effectID, Kind: kindFlood, Subject: fmt.Sprintf("%d requests are open", open), Link: s.options.ExternalURL}
-	return m.with(fmt.Sprintf("%d requests are open. You get no more messages about single requests for a few minutes.", open))
+	if open == 1 {
+		m.Subject = "1 request is open"
+	}
+	return m.with(m.Subject + ". You may get no messages about single requests for a few minutes.")
 }
 
 func (s *Service) testMessage() *Message {

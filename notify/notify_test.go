@@ -417,7 +417,7 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 		stored := storeAs[notify.Store](t, s.Store)
 		counted := func(principal string, nowMs int64, messages ...string) (numbers []int64) {
 			for _, message := range messages {
-				number, err := stored.CountNotice(t.Context(), principal, message, nowMs)
+				number, _, err := stored.CountNotice(t.Context(), principal, &notify.NoticeToCount{ID: message}, nowMs)
 				require.NoError(t, err)
 				numbers = append(numbers, number)
 			}

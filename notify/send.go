@@ -19,7 +19,7 @@ const sendTimeout = 18 * time.Second
 // Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It returns runs.ErrNotSent if
 // the request is settled, the person may no longer decide it, or another message counts it because of a flood. It
 // returns a *runs.PutOffError while another person is looking at the request, the person snoozes it, has quiet
-// hours, or is looking at their inbox. permanent means that a retry would not help. It ends before the lease of the effect.
+// hours, is looking at their inbox, or got many messages. permanent means that a retry would not help. It ends before the lease of the effect.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		return true, errors.New("the person has no verified address on this channel any more")
 	}
 	if !flood {
-		if flood, err = s.count(ctx, notice); err != nil {
+		if flood, err = s.count(ctx, effect, notice, request); err != nil {
 			return false, err
 		}
 	}

@@ -205,7 +205,7 @@ func (s *Service) newestError(ctx context.Context, q reads.EffectQuery) (string,
 		slices.Reverse(effects)
 	}
 	for i := range effects {
-		if found := effects[i].LastError; found != "" && found != model.HeldAtInbox {
+		if found := effects[i].LastError; found != "" && !model.HeldBack(found) {
 			return found, nil
 		}
 	}

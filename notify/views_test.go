@@ -49,7 +49,7 @@ func TestTheLastErrorOfAChannel(t *testing.T) {
 		reader.effects = append(reader.effects,
 			model.Effect{State: api.EffectPending, LastError: fmt.Sprint("retried ", n)}, model.Effect{State: api.EffectFailed, LastError: fmt.Sprint("given up ", n)})
 	}
-	reader.effects = append(reader.effects, model.Effect{State: api.EffectPending, LastError: model.HeldAtInbox}, model.Effect{State: api.EffectPending})
+	reader.effects = append(reader.effects, model.Effect{State: api.EffectPending, LastError: model.HeldAtInbox}, model.Effect{State: api.EffectPending, LastError: model.HeldByFlood})
 	service := notify.New(notify.Options{Reader: reader, Channels: map[string]notify.Channel{"pager": &pager{}}})
 	for range 20 {
 		list, err := service.Views(t.Context())

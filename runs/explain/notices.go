@@ -200,8 +200,8 @@ func (c *Collector) explainedNotice(effect *model.Effect, notice *model.PersonNo
 	case api.EffectFailed:
 		e.State, e.AtMs = api.NoticeFailed, effect.FinishedAtMs
 	case api.EffectPending:
-		if effect.LastError == model.HeldAtInbox {
-			e.AtInbox, e.Error = true, ""
+		if model.HeldBack(effect.LastError) {
+			e.AtInbox, e.Error = effect.LastError == model.HeldAtInbox, ""
 		}
 	}
 	return e

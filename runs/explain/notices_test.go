@@ -221,3 +221,23 @@ func TestNoticesOfAChannelThatWasRenamed(t *testing.T) {
 		require.Regexp(t, regexp.QuoteMeta(test.want)+"$", e.Text, name)
 	}
 }
+
+// A message that waits because its person got many is not one that failed.
+func TestANoticeHeldBackByAFlood(t *testing.T) {
+	t.Parallel()
+	request := asked(model.KindApproval, func(r *model.Request) { r.CreatedAtMs = now - 20*minute })
+	held := model.Effect{
+		SessionID: "s", RunID: "r", Kind: api.EffectNotify, State: api.EffectPending, WebhookID: model.NoticeWebhookID("mail"), CreatedAtMs: now - 2*minute,
+		DueAtMs: now + 8*minute, LastError: model.HeldByFlood, EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0),
+		Payload: api.JSON(`{"request_handle":"h","request_id":"q","principal":"user:ada","channel":"mail","step":0}`),
+	}
+	store := &manyRows{rows: &rows{request: *request.Request, effects: []model.Effect{held}}}
+	c := &explain.Collector{
+		Reader: store, Whole: store, Channels: []string{"mail"}, Directory: openDirectory{}, NowMs: func(context.Context) (int64, error) { return now, nil },
+	}
+	e, err := c.OfRequest(t.Context(), "h", runs.Actor{})
+	require.NoError(t, err)
+	require.Contains(t, e.Text, " Notified: ada (mail, held back for at least 8 min).")
+	require.Empty(t, e.Notified[0].Error)
+	require.False(t, e.Notified[0].AtInbox)
+}

@@ -132,6 +132,12 @@ type PersonNotice struct {
 // HeldAtInbox is the LastError of a message that waits while its person is looking at their inbox.
 const HeldAtInbox = "held back: the person is looking at their inbox"
 
+// HeldByFlood is the LastError of a message that waits because its person got many messages.
+const HeldByFlood = "held back: the person got many messages in the last minutes"
+
+// HeldBack reports whether a message waits for one of these reasons, and has not failed.
+func HeldBack(lastError string) bool { return lastError == HeldAtInbox || lastError == HeldByFlood }
+
 // NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
 // changed outside of the service.
 func NoticeOf(e *Effect) (*PersonNotice, error) {

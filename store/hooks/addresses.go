@@ -111,26 +111,26 @@ func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID stri
 const countAttempts = 3 * (api.FloodMessages + 1)
 
 // CountNotice implements notify.Store.
-func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (int64, error) {
+func (k *Endpoints) CountNotice(ctx context.Context, principal string, notice *notify.NoticeToCount, nowMs int64) (number, holdMs int64, err error) {
 	targets := func(c *notify.NoticeCount) []any { return []any{&c.SinceMs, &c.Sent, &c.MessageIDs} }
 	for range countAttempts {
 		before, err := read.Find(ctx, k.db, targets, sqlNoticeCount, principal)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if before == nil {
 			before = &notify.NoticeCount{}
 		}
-		after, number := before.Count(messageID, nowMs)
+		after, number, holdMs := before.Count(notice, nowMs)
 		if after == nil {
-			return number, nil
+			return number, holdMs, nil
 		}
 		written, err := k.write(ctx, nil, sqlCountNotice, principal, after.SinceMs, after.Sent, after.MessageIDs, before.SinceMs, before.Sent, before.MessageIDs)
 		if err != nil || written {
-			return number, err
+			return number, 0, err
 		}
 	}
-	return 0, fmt.Errorf("%w: other messages to the person are counted at the same time", runs.ErrUnavailable)
+	return 0, 0, fmt.Errorf("%w: other messages to the person are counted at the same time", runs.ErrUnavailable)
 }
 
 // DueNotices returns up to limit messages of a channel that may be sent now, longest due first.
