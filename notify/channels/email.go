@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
@@ -190,9 +191,13 @@ func idOf(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// signInFailed is in the library's error for a refused sign-in, for which it has no type.
+const signInFailed = "SMTP AUTH failed"
+
 // mailFailure returns an error without the server's reply, which often contains the address.
 func mailFailure(err error) error {
 	var refused *gomail.SendError
+	var reply *textproto.Error
 	var network net.Error
 	var dial *net.OpError
 	switch {
@@ -202,6 +207,13 @@ func mailFailure(err error) error {
 		return fmt.Errorf("%w: the mail server answered %d", notify.ErrPermanent, refused.ErrorCode())
 	case errors.As(err, &refused) && refused.ErrorCode() >= 400:
 		return fmt.Errorf("the mail server answered %d", refused.ErrorCode())
+	case refused == nil && errors.As(err, &reply) && strings.Contains(err.Error(), signInFailed):
+		// Giving up would lose the messages to everyone until the operator has corrected the password.
+		return fmt.Errorf("the mail server refused the sign-in with %d", reply.Code)
+	case refused == nil && errors.As(err, &reply) && reply.Code >= 500:
+		return fmt.Errorf("%w: the mail server answered %d", notify.ErrPermanent, reply.Code)
+	case refused == nil && errors.As(err, &reply) && reply.Code >= 400:
+		return fmt.Errorf("the mail server answered %d", reply.Code)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return errors.New("the mail server did not answer in time")
 	case errors.As(err, new(*tls.CertificateVerificationError)):

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +100,66 @@ func TestAMailServerThatStopsAnswering(t *testing.T) {
 			case <-time.After(time.Minute):
 				t.Fatal("the message is sent for a minute")
 			}
+		})
+	}
+}
+
+// refusing is an SMTP server that answers a command with a code, and everything else as it should: "" for the greeting.
+func refusing(t *testing.T, at string, code int) string {
+	t.Helper()
+	address, _ := answering(t, func(connection net.Conn) {
+		if at == "" {
+			fmt.Fprintf(connection, "%d ada@example.com is not welcome\r\n", code)
+			return
+		}
+		fmt.Fprint(connection, "220 ready\r\n")
+		for lines := bufio.NewScanner(connection); lines.Scan(); {
+			switch command, _, _ := strings.Cut(strings.ToUpper(lines.Text()), " "); {
+			case strings.Contains(at, command):
+				fmt.Fprintf(connection, "%d ada@example.com is not welcome\r\n", code)
+			case command == "EHLO":
+				fmt.Fprint(connection, "250-here\r\n250 AUTH CRAM-MD5\r\n")
+			default:
+				fmt.Fprint(connection, "250 ok\r\n")
+			}
+		}
+	})
+	return "smtp://" + address
+}
+
+// A reply of 5xx is final from the greeting on, except to the sign-in: that is the operator's to correct.
+func TestAMailServerThatRefuses(t *testing.T) {
+	t.Parallel()
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte("secret"), 0o600))
+	for name, test := range map[string]struct {
+		at    string
+		code  int
+		final bool
+		want  string
+	}{
+		"the greeting":            {"", 554, true, "the mail server answered 554"},
+		"the greeting for now":    {"", 421, false, "the mail server answered 421"},
+		"EHLO and HELO":           {"EHLO HELO", 550, true, "the mail server answered 550"},
+		"EHLO and HELO for now":   {"EHLO HELO", 421, false, "the mail server answered 421"},
+		"the sign-in":             {"AUTH", 535, false, "the mail server refused the sign-in with 535"},
+		"the sender":              {"MAIL", 550, true, "the mail server answered 550"},
+		"the recipient":           {"RCPT", 550, true, "the mail server answered 550"},
+		"the recipient for now":   {"RCPT", 451, false, "the mail server answered 451"},
+		"the beginning of a mail": {"DATA", 554, true, "the mail server answered 554"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings := &channel{Kind: api.ChannelEmail, SMTP: refusing(t, test.at, test.code), From: "holdpoint@example.com"}
+			if test.at == "AUTH" {
+				settings.Username, settings.PasswordFile = "holdpoint", password
+			}
+			mail, err := settings.email("")
+			require.NoError(t, err)
+			err = mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"})
+			require.ErrorContains(t, err, test.want)
+			require.NotContains(t, err.Error(), "ada@example.com")
+			require.Equal(t, test.final, errors.Is(err, notify.ErrPermanent))
 		})
 	}
 }
