@@ -60,9 +60,9 @@ func TestAnEscalationReachesPeople(t *testing.T) {
 		require.Equal(t, before["dan"], about("dan"), "the other step is not due")
 		events := s.eventTexts(t, runID)
 		require.Contains(t, events, `"who":"user:ben","channels":["ops"]`)
-		require.Contains(t, events, `"who":"user:carol","why_not":"no_address"`)
-		require.Contains(t, events, `"who":"user:sees","why_not":"may_not_decide"`)
-		require.Contains(t, events, `"who":"user:nobody","why_not":"may_not_decide"`)
+		require.Contains(t, events, `"who":"user:carol","channels":[],"why_not":"no_address"`)
+		require.Contains(t, events, `"who":"user:sees","channels":[],"why_not":"may_not_decide"`)
+		require.Contains(t, events, `"who":"user:nobody","channels":[],"why_not":"may_not_decide"`)
 		effects := s.advances(t, "one")
 		require.Len(t, effects, 1)
 		require.Greater(t, effects[0].DueAtMs, time.Now().Add(50*time.Minute).UnixMilli())
@@ -90,7 +90,7 @@ func TestThreeStepsOfAnEscalation(t *testing.T) {
 		for step, who := range []string{"user:ben", "user:ada", "user:ben"} {
 			next := strings.Index(events[at:], fmt.Sprintf(`"step":%d,"to":[{"who":%q,"channels":["ops"]`, step, who))
 			if step == 2 && next < 0 { // the steps before it were late, and were done with it
-				next = strings.Index(events[at:], `"step":2,"to":[{"who":"user:ben","why_not":"same_message"`)
+				next = strings.Index(events[at:], `"step":2,"to":[{"who":"user:ben","channels":[],"why_not":"same_message"`)
 			}
 			require.GreaterOrEqual(t, next, 0, "step %d: %s", step, events)
 			at += next

@@ -92,14 +92,14 @@ func TestAnEscalationAsksWhoIsOnCall(t *testing.T) {
 			to     string
 		}{
 			"named":   {[]string{"oncall:payments"}, toBen},
-			"last":    {[]string{"oncall:stale"}, `{"who":"oncall:stale","why_not":"on_call_failed"},` + toBen},
-			"failed":  {[]string{"oncall:broken"}, `{"who":"oncall:broken","why_not":"on_call_failed"},` + toAda},
-			"others":  {[]string{"oncall:broken", "user:ben"}, `{"who":"oncall:broken","why_not":"on_call_failed"},` + toBen},
-			"nobody":  {[]string{"oncall:empty"}, `{"who":"oncall:empty","why_not":"nobody_on_call"},` + toAda},
-			"removed": {[]string{"oncall:removed"}, `{"who":"oncall:removed","why_not":"on_call_failed"},` + toAda},
+			"last":    {[]string{"oncall:stale"}, `{"who":"oncall:stale","channels":[],"why_not":"on_call_failed"},` + toBen},
+			"failed":  {[]string{"oncall:broken"}, `{"who":"oncall:broken","channels":[],"why_not":"on_call_failed"},` + toAda},
+			"others":  {[]string{"oncall:broken", "user:ben"}, `{"who":"oncall:broken","channels":[],"why_not":"on_call_failed"},` + toBen},
+			"nobody":  {[]string{"oncall:empty"}, `{"who":"oncall:empty","channels":[],"why_not":"nobody_on_call"},` + toAda},
+			"removed": {[]string{"oncall:removed"}, `{"who":"oncall:removed","channels":[],"why_not":"on_call_failed"},` + toAda},
 			"strange": {
 				[]string{"oncall:strange"},
-				`{"who":"user:maker","why_not":"may_not_decide"},{"who":"user:nobody","why_not":"may_not_decide"},` + toAda,
+				`{"who":"user:maker","channels":[],"why_not":"may_not_decide"},{"who":"user:nobody","channels":[],"why_not":"may_not_decide"},` + toAda,
 			},
 		} {
 			runID := raiseEscalating(t, people["maker"], session, &api.Escalation{Steps: []api.EscalationStep{{Notify: c.notify}}})

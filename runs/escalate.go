@@ -175,7 +175,7 @@ func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state
 	}
 	listed := make([]notifiedPerson, 0, len(to))
 	for _, recipient := range to {
-		person := notifiedPerson{Who: recipient.Principal, WhyNot: recipient.WhyNot}
+		person := notifiedPerson{Who: recipient.Principal, Channels: []string{}, WhyNot: recipient.WhyNot}
 		switch {
 		case recipient.Channel == "":
 		case messages[recipient.Principal].enqueued:

@@ -175,7 +175,7 @@ func TestStepsThatWereMissedAreOneMessage(t *testing.T) {
 	e.nowMs += 48 * hourMs
 	require.Equal(t, []string{"user:ada", "user:ben", "user:carol"}, e.advance())
 	require.JSONEq(t, `{"type":"request_notified","request_id":"q","step":2,"to":[
-		{"who":"user:ada","why_not":"same_message"},{"who":"user:carol","channels":["mail"]}]}`, e.event())
+		{"who":"user:ada","channels":[],"why_not":"same_message"},{"who":"user:carol","channels":["mail"]}]}`, e.event())
 	require.Equal(t, int64(-1), e.nextMs())
 	for principal, ofStep := range map[string]int64{"user:ada": 2, "user:ben": 0, "user:carol": 2} {
 		require.Equal(t, ofStep, e.notices[principal].OfStep, principal)
@@ -199,7 +199,7 @@ func TestAStepIsDoneOnlyWithItsPeople(t *testing.T) {
 	e.nowMs = startMs + e.nextMs()
 	e.people[1] = []runs.Recipient{{Principal: "user:dan", WhyNot: runs.WhyNoAddress}}
 	require.Empty(t, e.advance())
-	require.JSONEq(t, `{"type":"request_notified","request_id":"q","step":1,"to":[{"who":"user:dan","why_not":"no_address"}]}`, e.event())
+	require.JSONEq(t, `{"type":"request_notified","request_id":"q","step":1,"to":[{"who":"user:dan","channels":[],"why_not":"no_address"}]}`, e.event())
 	e.nowMs = startMs + e.nextMs()
 	e.people[1] = nil
 	require.Empty(t, e.advance())

@@ -84,9 +84,10 @@ type requestNotifiedEvent struct {
 	To        []notifiedPerson `json:"to"`
 }
 
+// notifiedPerson is a person who was selected. Channels is empty, not nil, for one who got no message.
 type notifiedPerson struct {
 	Who      string   `json:"who"`
-	Channels []string `json:"channels,omitempty"`
+	Channels []string `json:"channels"`
 	WhyNot   string   `json:"why_not,omitempty"`
 }
 
