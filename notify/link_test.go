@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -201,6 +202,12 @@ func TestALinkIsDecidedByItsCode(t *testing.T) {
 		require.Equal(t, "user:ada", resolution.ResolvedBy)
 		require.Equal(t, "link:email", resolution.Via)
 		s.dead(t, mail, "it was used")
+
+		unread, _ := s.asks(t, "denied")
+		done = s.load(t, http.MethodPost, unread.path, url.Values{"code": {unread.code}, "decision": {"deny"}})
+		require.Equal(t, http.StatusOK, done.status, "a denial needs no digest")
+		require.Contains(t, done.text, "You denied deploy")
+		s.dead(t, unread, "it was used")
 		require.NotRegexp(t, secretPart, s.log.text(), "links are in no log")
 		s.healthy(t)
 	})
@@ -228,6 +235,15 @@ func TestFormsOfLinks(t *testing.T) {
 		form := url.Values{"code": {mail.code}, "decision": {"deny"}}
 		form.Set(field, "a\xffb")
 		require.Equal(t, http.StatusBadRequest, s.load(t, http.MethodPost, mail.path, form).status, field)
+	}
+	digest := digestOf.FindStringSubmatch(s.press(t, mail, mail.code, "", "").text)[1]
+	for field, values := range map[string][]string{"decision": {"allow", "deny"}, "code": {mail.code, "wrong"}, "input_digest": {digest, digest}} {
+		for range 2 * api.LinkCodeTries {
+			form := url.Values{"code": {mail.code}, "decision": {"allow"}, "input_digest": {digest}}
+			form[field] = values
+			require.Equal(t, http.StatusBadRequest, s.load(t, http.MethodPost, mail.path, form).status, field)
+			slices.Reverse(values)
+		}
 	}
 	require.Equal(t, http.StatusMethodNotAllowed, s.load(t, http.MethodDelete, mail.path, nil).status)
 	require.Equal(t, http.StatusNotFound, s.load(t, http.MethodGet, mail.path+"/x", nil).status)

@@ -154,6 +154,12 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 			return refusal.New(api.CodeBadRequest, "the form is not UTF-8")
 		}
 	}
+	for _, field := range []string{fieldCode, fieldDecision, fieldDigest} {
+		if len(r.PostForm[field]) > 1 {
+			// The first one may not be the one that was pressed.
+			return refusal.New(api.CodeBadRequest, "the form has %s more than once", field)
+		}
+	}
 	return nil
 }
 
@@ -202,8 +208,8 @@ func commandOf(link *notify.Link, r *http.Request) (command runs.Command, fault 
 		switch {
 		case behavior != api.BehaviorAllow && behavior != api.BehaviorDeny:
 			return nil, "Press Allow or Deny."
-		case digest == "":
-			// Only what was read is allowed.
+		case digest == "" && behavior == api.BehaviorAllow:
+			// Only what was read is allowed. A denial needs no digest.
 			return nil, "Read the input before you decide."
 		}
 		return &runs.ResolveApprovals{RunID: request.RunID, Actor: actor, Resolutions: []runs.ApprovalDecision{{
