@@ -168,7 +168,7 @@ func (s *service) close() {
 // requires no credentials. If it fails, it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
 	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, DefaultExpiry: s.DefaultExpiry, Logger: s.logger, Observer: s.journal}
-	options.NotifyAfter, options.NotifyAddressed, options.Escalations = s.notifyAfter(), s.Channels == "", s.escalations
+	options.NotifyAfter, options.NotifyAddressed, options.Escalations = s.notifyAfter(), len(s.channels) == 0, s.escalations
 	if s.admin != nil {
 		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
 	}

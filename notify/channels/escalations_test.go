@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +11,43 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/escalation"
 )
+
+// A file may set up escalations for browsers, whose channel needs no entry. A file without any setting is a mistake.
+func TestAFileWithoutChannels(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "channels.yaml")
+	for text, want := range map[string]string{
+		`escalations: {usual: {steps: [{notify: ["role:operator"]}]}}`:                 "",
+		`calendars: {office: {zone: UTC, days: [mon], from: "09:00", to: "17:00"}}`:    "",
+		`oncall: {payments: {url: "https://rota.example/now"}}`:                        "",
+		"channels: {}\nescalations: {usual: {steps: [{notify: [\"role:operator\"]}]}}": "",
+		``:                            "must have channels, escalations, calendars or oncall",
+		`channels: {}`:                "must have channels, escalations, calendars or oncall",
+		`escalations: {}`:             "must have channels, escalations, calendars or oncall",
+		`default_escalation: usual`:   "must have channels, escalations, calendars or oncall",
+		"channels:" + tooManyPagers(): "at most 32 entries",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		loaded, err := Load(path, nil)
+		if want != "" {
+			require.ErrorContains(t, err, want, text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.NotNil(t, loaded)
+		require.Empty(t, loaded)
+		_, _, err = Escalations(path, nil)
+		require.NoError(t, err, text)
+	}
+}
+
+// tooManyPagers returns one channel more than a file may have.
+func tooManyPagers() (text string) {
+	for n := range maxChannels + 1 {
+		text += fmt.Sprintf("\n  pager-%d: {kind: http, url: 'https://example.com'}", n)
+	}
+	return text
+}
 
 func TestNamedEscalations(t *testing.T) {
 	t.Parallel()

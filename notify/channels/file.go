@@ -71,15 +71,20 @@ const (
 
 var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// Load reads the file of --channels. Its paths are relative to its directory. client sends the
-// requests of HTTP channels. [WithPush] adds the channel to browsers.
+// Load reads the channels in the file of --channels, none if it only has settings of escalations. Its paths are
+// relative to its directory. client sends the requests of HTTP channels. [WithPush] adds the channel to browsers.
 func Load(path string, client *egress.Client) (map[string]notify.Channel, error) {
 	given, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if len(given.Channels) == 0 || len(given.Channels) > maxChannels {
-		return nil, fmt.Errorf("%s: channels must have 1 to %d entries", path, maxChannels)
+	// The channel to browsers needs no entry, and escalations may be for it alone.
+	others := len(given.Calendars) + len(given.OnCall) + len(given.Escalations)
+	switch {
+	case len(given.Channels) > maxChannels:
+		return nil, fmt.Errorf("%s: channels must have at most %d entries", path, maxChannels)
+	case len(given.Channels) == 0 && others == 0:
+		return nil, fmt.Errorf("%s: must have channels, escalations, calendars or oncall", path)
 	}
 	made := make(map[string]notify.Channel, len(given.Channels))
 	for name, settings := range given.Channels {
