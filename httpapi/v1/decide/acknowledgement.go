@@ -42,5 +42,9 @@ func (h *handlers) acknowledgeRequest(w http.ResponseWriter, r *http.Request) er
 	if found, err = h.Store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle); err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, found.View(command.Actor.Name, nil))
+	view, err := h.viewOf(r, found)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
 }

@@ -78,17 +78,24 @@ func (h *handlers) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := found.View(wire.ActorName(r), nil)
-	if view.RequesterExcluded, err = h.requesterExcluded(r, &found.Request); err != nil {
-		return err
-	}
-	if view.MayDecide, err = h.mayDecide(r.Context(), &view, &found.Request); err != nil {
+	view, err := h.viewOf(r, found)
+	if err != nil {
 		return err
 	}
 	if err := h.addContext(r.Context(), &view, &found.Request, calls); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, view)
+}
+
+// viewOf returns a request as its caller sees it, without its context.
+func (h *handlers) viewOf(r *http.Request, found *model.DecidedRequest) (view api.RequestView, err error) {
+	view = found.View(wire.ActorName(r), nil)
+	if view.RequesterExcluded, err = h.requesterExcluded(r, &found.Request); err != nil {
+		return view, err
+	}
+	view.MayDecide, err = h.mayDecide(r.Context(), &view, &found.Request)
+	return view, err
 }
 
 // mayDecide says whether the caller's allow or answer would be accepted now; nil for a settled request.
