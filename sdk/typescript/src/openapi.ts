@@ -962,6 +962,8 @@ export interface components {
             errors?: components["schemas"]["Fault"][];
             /** @description The oldest event of the session that is kept, for `event_cursor_reset`. */
             first_kept_event_id?: string;
+            /** @description How many tries of the code are left, for `address_code_wrong`, and for `link_code_wrong` after a wrong code. */
+            left?: number;
             pending_approval?: components["schemas"]["PendingApprovalRef"];
             recorded_decision?: components["schemas"]["RecordedDecision"];
             redemption?: components["schemas"]["Redemption"];
@@ -1178,7 +1180,7 @@ export interface components {
             context?: components["schemas"]["RequestView"][];
             /** @enum {string} */
             kind: "approval" | "question";
-            /** @description Only in `GET /v1/requests/{handle}` of an open request: whether an allow or an answer by this caller would be accepted now. */
+            /** @description Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open request: whether an allow or an answer by this caller would be accepted now. */
             may_decide?: boolean;
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
@@ -1189,7 +1191,7 @@ export interface components {
             /** @description Of a parent clarification: who asks. The members below are the same. */
             requester_agent_id?: components["schemas"]["ID"];
             requester_channel_ids?: string[];
-            /** @description Only in `GET /v1/requests/{handle}` of an open approval: an allow by this caller would be refused with `requester_excluded`. The caller may deny. */
+            /** @description Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open approval: an allow by this caller would be refused with `requester_excluded`. The caller may deny. */
             requester_excluded?: {
                 /** @description Why, for a person. */
                 detail: string;
@@ -1336,7 +1338,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel, next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel, next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

@@ -945,6 +945,8 @@ class Problem(TypedDict):
     errors: NotRequired[list[Fault]]
     # The oldest event of the session that is kept, for `event_cursor_reset`.
     first_kept_event_id: NotRequired[str]
+    # How many tries of the code are left, for `address_code_wrong`, and for `link_code_wrong` after a wrong code.
+    left: NotRequired[int]
     pending_approval: NotRequired[PendingApprovalRef]
     recorded_decision: NotRequired[RecordedDecision]
     redemption: NotRequired[Redemption]
@@ -1167,8 +1169,8 @@ class RequestExplanation(TypedDict):
 
 
 class RequestViewRequesterExcluded(TypedDict):
-    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by this caller would be refused with
-    # `requester_excluded`. The caller may deny.
+    # Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open approval: an allow by this caller
+    # would be refused with `requester_excluded`. The caller may deny.
     # Why, for a person.
     detail: str
 
@@ -1188,8 +1190,8 @@ class RequestView(TypedDict):
     # in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long.
     context: NotRequired[list[RequestView]]
     kind: Literal['approval', 'question']
-    # Only in `GET /v1/requests/{handle}` of an open request: whether an allow or an answer by this caller would be accepted
-    # now.
+    # Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open request: whether an allow or an
+    # answer by this caller would be accepted now.
     may_decide: NotRequired[bool]
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
@@ -1200,8 +1202,8 @@ class RequestView(TypedDict):
     # Of a parent clarification: who asks. The members below are the same.
     requester_agent_id: NotRequired[str]
     requester_channel_ids: NotRequired[list[str]]
-    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by this caller would be refused with
-    # `requester_excluded`. The caller may deny.
+    # Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open approval: an allow by this caller
+    # would be refused with `requester_excluded`. The caller may deny.
     requester_excluded: NotRequired[RequestViewRequesterExcluded]
     requester_project_ids: NotRequired[list[str]]
     requester_run_id: NotRequired[str]
@@ -1364,7 +1366,7 @@ class RunEventEntryEvent(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel,
+    # channels, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel,
     # next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and
     # `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request,
     # or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and
@@ -1388,7 +1390,7 @@ class RunEventEntry(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel,
+    # channels, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel,
     # next_channel?}` (a message was given up; with `next_channel` it goes to the person's next address) and
     # `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request,
     # or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and
