@@ -110,7 +110,7 @@ func testApprovals(t *testing.T, a *rig) {
 		a.post(t, path, allow("a2", "a1")).refused(api.CodeApprovalNotPending).recorded(api.OutcomeAllowed)
 	})
 	parallel(t, "an edited input is held to its schema and carried whole", func(t *testing.T) {
-		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":{"n":1},"input_schema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}]`)
+		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":{"n":1},"input_schema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"},"to":{"format":"email"}}}}]`)
 		path := "/v1/runs/" + run.run + "/approvals"
 		edited := func(input string) string {
 			return `{"resolutions":[{"request_id":"a1","behavior":"allow","updated_input":` + input + `}]}`
@@ -118,6 +118,7 @@ func testApprovals(t *testing.T, a *rig) {
 		bad := a.post(t, path, edited(`{"n":"two"}`), expecting(semantic)).refused(api.CodeInvalidRequest)
 		bad.pointer("/resolutions/0/updated_input/n")
 		a.post(t, path, edited(`[]`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/updated_input")
+		a.post(t, path, edited(`{"n":2,"to":"ada"}`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/updated_input/to")
 		done := a.post(t, path, edited(`{"n":2,"list":[true,null,1.50,"é"]}`)).want(http.StatusAccepted)
 		require.Contains(t, done.text, `"updated_input":{"n":2,"list":[true,null,1.50,"é"]}`)
 	})

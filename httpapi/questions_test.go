@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -98,6 +99,23 @@ func testQuestions(t *testing.T, a *rig) {
 		require.Equal(t, map[string]any{"retries": 3.0}, done.at("resume", "questions", 0, "resolution", "value"))
 		plain := a.waiting(t, `"questions":[`+question("q1")+`]`)
 		a.post(t, "/v1/runs/"+plain.run+"/questions", answer("q1", `"value":1`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolution/value")
+	})
+	parallel(t, "a text has the format of its schema", func(t *testing.T) {
+		for _, test := range []struct{ format, bad, good string }{
+			{"date", "soon", "2026-12-24"},
+			{"date-time", "2026-12-24 18:00", "2026-12-24T18:00:00Z"},
+			{"email", "ada", "ada@example.com"},
+			{"uri", "example.com", "https://example.com"},
+			{"uuid", "123", "123e4567-e89b-12d3-a456-426614174000"},
+			{"ipv4", "10.0.0.256", "10.0.0.1"},
+			{"ipv6", "1::2::3", "::1"},
+		} {
+			run := a.waiting(t, fmt.Sprintf(`"questions":[{"id":"q1","kind":"text","response_schema":{"type":"string","format":%q}}]`, test.format))
+			path := "/v1/runs/" + run.run + "/questions"
+			a.post(t, path, answer("q1", fmt.Sprintf(`"value":%q`, test.bad)), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolution/value")
+			done := a.post(t, path, answer("q1", fmt.Sprintf(`"value":%q`, test.good))).want(http.StatusAccepted)
+			require.Equal(t, test.good, done.at("resume", "questions", 0, "resolution", "value"))
+		}
 	})
 	parallel(t, "too late", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[`+question("q1")+`,`+question("q2")+`]`)

@@ -117,6 +117,8 @@ func TestWhatIsNoEscalation(t *testing.T) {
 	wrong := &api.DefaultAnswer{Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"up"}}}}
 	typed := of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`"x"`)}})
 	typed.Questions, typed.ResponseSchema = nil, api.JSON(`{"type":"integer"}`)
+	dated := typed
+	dated.ResponseSchema = api.JSON(`{"type":"string","format":"date"}`)
 	for name, c := range map[string]struct {
 		request any
 		pointer string
@@ -130,6 +132,7 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		"an option that does not exist": {of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: wrong}), "/questions/0/escalation/default_answer"},
 		"a missing answer":              {of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{}}), "/questions/0/escalation/default_answer"},
 		"a value of another type":       {typed, "/questions/0/escalation/default_answer/value"},
+		"a text of another format":      {dated, "/questions/0/escalation/default_answer/value"},
 		"a sensitive question":          {sensitive, "/questions/0/escalation/default_answer"},
 		"a calendar without steps":      {of(api.Escalation{Calendar: "office"}), "/questions/0/escalation/calendar"},
 		"an unknown calendar":           {of(api.Escalation{Calendar: "office", Steps: []api.EscalationStep{{Notify: []string{"role:admin"}}}}), "/questions/0/escalation/calendar"},

@@ -36,6 +36,7 @@ func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, err
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(noRemote{})
 	compiler.UseRegexpEngine(budget.compilePattern)
+	budget.assertFormats(compiler)
 	compiler.RegisterVocabulary(budget.vocabulary())
 	compiler.AssertVocabs()
 	if err := compiler.AddResource(location, document); err != nil {
@@ -45,6 +46,7 @@ func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, err
 	if err != nil {
 		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 	}
+	budget.compiled = true
 	return schema, boundSchema(schema)
 }
 
@@ -125,11 +127,14 @@ func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Faul
 	return faults[:min(len(faults), maxSchemaFaults)]
 }
 
-// leafDetail returns the library's message about one failure. It sorts the property names,
-// which the library lists in random order.
+// leafDetail returns the message about one failure, mostly the library's. It sorts the property
+// names, which the library lists in random order.
 func leafDetail(e *jsonschema.ValidationError) string {
-	if additional, is := e.ErrorKind.(*kind.AdditionalProperties); is {
-		slices.Sort(additional.Properties)
+	switch failed := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		slices.Sort(failed.Properties)
+	case *kind.Format:
+		return formatDetail(failed)
 	}
 	if unit := e.DetailedOutput(); unit.Error != nil {
 		return unit.Error.String()

@@ -61,6 +61,8 @@ type schemaBudget struct {
 	checks      int
 	patternSize int
 	patternWork int
+	// compiled says that the schema has no more regular expressions to compile.
+	compiled bool
 }
 
 // validate validates a value. It returns errBudgetSpent when the budget is spent, and otherwise
@@ -119,8 +121,12 @@ func (c schemaCharge) Validate(*jsonschema.ValidatorContext, any) {
 
 // compilePattern parses a regular expression like the library's default. The budget is charged
 // for its size and for each match. It is compiled at the first match, because that can take up
-// to 10 MB.
+// to 10 MB. After compilation, the library calls it only with values of the format "regex", which is
+// not checked.
 func (b *schemaBudget) compilePattern(pattern string) (jsonschema.Regexp, error) {
+	if b.compiled {
+		return &chargedPattern{text: pattern}, nil
+	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -145,14 +151,19 @@ type chargedPattern struct {
 // String implements jsonschema.Regexp.
 func (p *chargedPattern) String() string { return p.text }
 
-// MatchString implements jsonschema.Regexp. It panics with errBudgetSpent when the budget is
-// spent; schemaBudget.validate returns that as an error.
+// MatchString implements jsonschema.Regexp.
 func (p *chargedPattern) MatchString(text string) bool {
-	p.budget.patternWork += p.size * (len(text) + 1)
-	if p.budget.patternWork > maxPatternWork {
+	p.budget.chargeMatch(p.size, len(text)+1)
+	return p.compiled().MatchString(text)
+}
+
+// chargeMatch charges size instructions for each of so many bytes. It panics with errBudgetSpent when
+// the budget is spent; schemaBudget.validate returns that as an error.
+func (b *schemaBudget) chargeMatch(size, bytes int) {
+	b.patternWork += size * bytes
+	if b.patternWork > maxPatternWork {
 		panic(errBudgetSpent)
 	}
-	return p.compiled().MatchString(text)
 }
 
 // patternSize estimates how many instructions an expression compiles to.

@@ -36,10 +36,27 @@ export function target(root, ref) {
   return node;
 }
 
+// isTime checks hh:mm:ss with a zone. A leap second is the last one of a day in UTC.
+function isTime(text) {
+  const parts = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([-+])(\d\d):(\d\d))$/.exec(text);
+  if (!parts) return false;
+  const [hour, minute, second, zoneHour = 0, zoneMinute = 0] = [1, 2, 3, 5, 6].map(i => parts[i] && Number(parts[i])), zone = zoneHour * 60 + zoneMinute;
+  if (hour > 23 || minute > 59 || second > 60 || zoneHour > 23 || zoneMinute > 59) return false;
+  return second < 60 || (hour * 60 + minute + (parts[4] === "+" ? 1440 - zone : zone)) % 1440 === 1439;
+}
+
+const mailbox = /^(?:[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*|"[^"\\]*")$/;
+const host = /^(?=.{1,253}\.?$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*\.?$/i;
+function isEmail(text) {
+  const at = text.lastIndexOf("@"), literal = /^\[(IPv6:)?(.*)\]$/.exec(text.slice(at + 1));
+  return text.length <= 254 && at > 0 && at <= 64 && mailbox.test(text.slice(0, at)) && (literal ? formats[literal[1] ? "ipv6" : "ipv4"](literal[2]) : host.test(text.slice(at + 1)));
+}
+
+// Formats as the service checks them (runs/document/schema_format.go), which alone checks the parts of a URL.
 export const formats = {
   date: text => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text),
-  "date-time": text => /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[-+]\d{2}:\d{2})$/.test(text) && formats.date(text.slice(0, 10)) && !Number.isNaN(Date.parse(text.toUpperCase())),
-  email: text => /^[^\s@]+@[^\s@]+$/.test(text),
+  "date-time": text => /^[Tt]$/.test(text[10]) && formats.date(text.slice(0, 10)) && isTime(text.slice(11)),
+  email: isEmail,
   uri: text => /^[A-Za-z][A-Za-z0-9+.-]*:[^\s]+$/.test(text),
   uuid: text => /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(text),
   ipv4: text => /^\d{1,3}(\.\d{1,3}){3}$/.test(text) && text.split(".").every(part => String(Number(part)) === part && Number(part) < 256),
