@@ -108,6 +108,8 @@ func TestChoose(t *testing.T) {
 		{ID: "2", Label: "Two, or more"}, {ID: "b", Label: "Bee"}, {ID: "c", Label: "2"},
 	}}
 	multi := &api.UserQuestion{MultiSelect: true, Options: single.Options}
+	counted := &api.UserQuestion{Options: []api.QuestionOption{{ID: "0", Label: "Yes"}, {ID: "1", Label: "No"}, {ID: "3", Label: "3"}, {ID: "x", Label: "4"}}}
+	manyCounted := &api.UserQuestion{MultiSelect: true, Options: counted.Options}
 	twins := &api.UserQuestion{Options: []api.QuestionOption{{ID: "old", Label: "Server"}, {ID: "new", Label: "Server"}, {ID: "x", Label: "server"}, {ID: "y", Label: "3"}, {ID: "z", Label: "3"}}}
 	for _, test := range []struct {
 		question *api.UserQuestion
@@ -117,7 +119,8 @@ func TestChoose(t *testing.T) {
 	}{
 		{single, "", nil, false},
 		{single, "1", []string{"2"}, false},
-		{single, "2", []string{"2"}, false}, // an id wins over a position
+		{single, "2", nil, true}, // the number of one option, and the id of another
+		{single, "2)", []string{"b"}, false},
 		{single, "3", []string{"c"}, false},
 		{single, "BEE", []string{"b"}, false},
 		{single, "two, or more", []string{"2"}, false},
@@ -127,6 +130,18 @@ func TestChoose(t *testing.T) {
 		{single, "0", nil, true},
 		{multi, "b, 3", []string{"b", "c"}, false},
 		{multi, "b, nothing", nil, true},
+		{multi, "2, 3", nil, true},
+		{multi, "2), 3", []string{"b", "c"}, false},
+		{counted, "0", []string{"0"}, false}, // not a number that is shown
+		{counted, "1", nil, true},
+		{counted, "1)", []string{"0"}, false},
+		{counted, "2", []string{"1"}, false},
+		{counted, "yes", []string{"0"}, false},
+		{counted, "3", []string{"3"}, false}, // both are the same option
+		{counted, "4", []string{"x"}, false},
+		{counted, "5)", nil, true},
+		{manyCounted, "2, 1", nil, true},
+		{manyCounted, "No, 1)", []string{"1", "0"}, false},
 		{twins, "Server", nil, true},
 		{twins, "SERVER", nil, true},
 		{twins, "server", []string{"x"}, false},
@@ -155,6 +170,9 @@ func TestANameOfTwoOptionsIsRefused(t *testing.T) {
 	question := &api.UserQuestion{Options: []api.QuestionOption{{ID: "old", Label: "Server"}, {ID: "new", Label: "Server"}}}
 	require.Equal(t, `"server" names 2 options: choose by id, old or new`, NoOption(question, "server"))
 	require.Equal(t, `"client" is none of the options`, NoOption(question, "client"))
+	question.Options[1].ID = "1"
+	_, problem := choose(question, "1")
+	require.Equal(t, "1 is the number of one option and the name of another: type 1) for the number, or choose by another name", problem)
 }
 
 func TestExplainTellsWhatWasDecided(t *testing.T) {

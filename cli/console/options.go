@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,45 @@ func NoOption(question *api.UserQuestion, name string) string {
 		return fmt.Sprintf("%q names %d options: choose by id, %s", name, len(named), strings.Join(named, " or "))
 	}
 	return fmt.Sprintf("%q is none of the options", name)
+}
+
+// shownOption is [OptionOf] for options that are shown with numbers. A number that names another option finds
+// none; written as it is shown, 1), it is only a number.
+func shownOption(question *api.UserQuestion, name string) (id string, found bool) {
+	if isTwoOptions(question, name) {
+		return "", false
+	}
+	if id, found := OptionOf(question, name); found {
+		return id, true
+	}
+	if number, bracketed := strings.CutSuffix(name, ")"); bracketed {
+		return numbered(question, number)
+	}
+	return "", false
+}
+
+// noShownOption says why [shownOption] finds no option.
+func noShownOption(question *api.UserQuestion, name string) string {
+	if isTwoOptions(question, name) {
+		return fmt.Sprintf("%s is the number of one option and the name of another: type %s) for the number, or choose by another name", name, name)
+	}
+	return NoOption(question, name)
+}
+
+// isTwoOptions reports whether a name is the number of one option and the id or label of another.
+func isTwoOptions(question *api.UserQuestion, name string) bool {
+	byNumber, isNumber := numbered(question, name)
+	named := optionsNamed(question, name)
+	return isNumber && len(named) > 0 && !slices.Contains(named, byNumber)
+}
+
+// numbered returns the option that is shown with a number.
+func numbered(question *api.UserQuestion, number string) (id string, found bool) {
+	place, err := strconv.Atoi(number)
+	if err != nil || strconv.Itoa(place) != number || place < 1 || place > len(question.Options) {
+		return "", false
+	}
+	return question.Options[place-1].ID, true
 }
 
 // optionsNamed returns the ids of the options with an id or, failing that, a label. Case counts only where it must.

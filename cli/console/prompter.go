@@ -270,7 +270,7 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 		var problem string
 		if answer.SelectedOptionIDs, problem = choose(question, line); problem != "" {
 			if question.Sensitive {
-				problem = "that is none of the options"
+				problem = "that is none of the options, or names two of them"
 			}
 			p.tell(problem)
 			continue
@@ -308,7 +308,7 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 		return nil, ""
 	}
 	// A label may contain a comma.
-	if id, found := OptionOf(question, line); found {
+	if id, found := shownOption(question, line); found {
 		return []string{id}, ""
 	}
 	optionIDs, unknown, several := optionsOf(question, line)
@@ -316,7 +316,7 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 	case several:
 		return nil, "the labels can be read in several ways: choose by number"
 	case unknown != "":
-		return nil, NoOption(question, unknown)
+		return nil, noShownOption(question, unknown)
 	}
 	if len(optionIDs) > 1 && !question.MultiSelect {
 		return nil, "only one option may be chosen"
@@ -334,7 +334,7 @@ func optionsOf(question *api.UserQuestion, line string) (optionIDs []string, unk
 		}
 	}
 	optionIDs, read, several := prompt.ReadList(items, maxLabelItems, func(label string) (string, int) {
-		if id, found := OptionOf(question, label); found {
+		if id, found := shownOption(question, label); found {
 			return id, 1
 		}
 		return "", 0

@@ -268,6 +268,22 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	require.NotContains(t, s.text(), `"question"`)
 }
 
+// A digit means the number that is shown, even if it is the id of another option.
+func TestADigitIsTheNumberShown(t *testing.T) {
+	t.Parallel()
+	s := screenOf()
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingQuestions: []api.PendingQuestionView{
+		{SessionID: "s", RunID: "r", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q", Questions: []api.UserQuestion{
+			{ID: "go", Question: "Go?", Options: []api.QuestionOption{{ID: "0", Label: "Yes"}, {ID: "1", Label: "No"}}},
+		}}},
+	}}})
+	s.press("j")
+	require.Contains(t, s.text(), "1  Yes")
+	require.Nil(t, s.press("1"))
+	require.Contains(t, s.text(), "enter answers: Yes")
+	require.Equal(t, "0", s.picked.ID)
+}
+
 func TestASearchAndTheKeys(t *testing.T) {
 	t.Parallel()
 	s := screenOf(asked("a1", `{"command":"make"}`), asked("a2", `{"command":"rm -rf build"}`))
