@@ -16,6 +16,10 @@ import (
 // maxContextBytes limits the rows of a context. It has at least one call.
 const maxContextBytes = 256 << 10
 
+// sameOpenPage is how many approvals are read at a time where the first ones are mostly for other tools. The
+// search for an input ends at api.MaxSearchedRequests.
+const sameOpenPage = 1_000
+
 // contextOf reads ?context=, -1 when absent.
 func contextOf(r *http.Request) (int, error) {
 	query := wire.Query(r)
@@ -35,7 +39,7 @@ func (h *handlers) addContext(ctx context.Context, view *api.RequestView, reques
 	limited, cancel := context.WithTimeout(ctx, h.readsTimeout)
 	defer cancel()
 	var err error
-	if view.SameAsOpen, err = h.sameOpen(limited, request); err == nil && calls >= 0 {
+	if view.SameAsOpen, err = sameOpen(limited, h.Store.Reader(limited).PendingRequests, request); err == nil && calls >= 0 {
 		view.Context, err = h.settledBefore(limited, request, calls)
 	}
 	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
@@ -44,29 +48,38 @@ func (h *handlers) addContext(ctx context.Context, view *api.RequestView, reques
 	return err
 }
 
+// pendingRequests is reads.Reader.PendingRequests.
+type pendingRequests func(context.Context, reads.RequestQuery) ([]model.PendingRequest, error)
+
 // sameOpen counts the other open approvals with the tool and the input of an open approval; nil for
 // any other request.
-func (h *handlers) sameOpen(ctx context.Context, request *model.Request) (*int64, error) {
+func sameOpen(ctx context.Context, pending pendingRequests, request *model.Request) (*int64, error) {
 	if request.Kind != model.KindApproval || !request.Open() {
 		return nil, nil
 	}
 	asked := request.Approval()
-	rows, err := h.Store.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{
-		Kind: model.KindApproval, InputDigest: asked.InputDigest, Limit: api.MaxSameOpen + 1,
-		Budget: &reads.Budget{MaxBytes: api.MaxReplyBytes},
-	})
-	if err != nil {
-		return nil, err
-	}
 	var same int64
-	for i := range rows {
-		other := rows[i].Request.Approval()
-		if other.Handle != asked.Handle && other.ToolName == asked.ToolName && other.InputDigest == asked.InputDigest {
-			same++
+	query := reads.RequestQuery{Kind: model.KindApproval, InputDigest: asked.InputDigest, Limit: api.MaxSameOpen + 1}
+	for {
+		query.Budget = &reads.Budget{MaxBytes: api.MaxReplyBytes}
+		rows, err := pending(ctx, query)
+		if err != nil {
+			return nil, err
 		}
+		for i := range rows {
+			other := rows[i].Request.Approval()
+			if other.Handle != asked.Handle && other.ToolName == asked.ToolName && other.InputDigest == asked.InputDigest {
+				same++
+			}
+		}
+		if same >= api.MaxSameOpen || len(rows) < query.Limit && !query.Budget.Cut {
+			same = min(same, api.MaxSameOpen)
+			return &same, nil
+		}
+		last := &rows[len(rows)-1].Request
+		query.After = &reads.RequestPosition{SessionID: last.SessionID, RunID: last.RunID, RequestID: last.RequestID}
+		query.Limit = sameOpenPage
 	}
-	same = min(same, api.MaxSameOpen)
-	return &same, nil
 }
 
 // settledBefore returns the newest settled requests of the session, oldest first. Of a settled
