@@ -80,8 +80,7 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 			lines = append(lines, "Input digest: "+m.Digest)
 		}
 	}
-	if request.DueAtMs != 0 {
-		m.Deadline = TimeText(request.DueAtMs)
+	if m.Deadline = DeadlineText(request); m.Deadline != "" {
 		lines = append(lines, "Deadline: "+m.Deadline)
 	}
 	m.Path, m.Link = s.linkTo(request.Handle)
@@ -90,6 +89,19 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 
 // TimeText returns a time as messages and the pages of their links show it.
 func TimeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2 Jan 2006 15:04 MST") }
+
+// DeadlineText returns the deadline of an open request as messages and the pages of their links show it, "" for
+// none.
+func DeadlineText(request *model.Request) string {
+	if request.DueAtMs != 0 {
+		return TimeText(request.DueAtMs)
+	}
+	e := request.Escalation()
+	if atMs := request.ShownDeadlineMs(); atMs != 0 && e != nil && e.AtDeadline == api.DeadlineKeep {
+		return TimeText(atMs) + " (stays open after that)"
+	}
+	return ""
+}
 
 // shortDigest returns the first eight digits of a digest, by which people recognize an input; "" for none.
 func shortDigest(digest string) string {

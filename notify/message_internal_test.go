@@ -1,10 +1,38 @@
 package notify
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
+
+// A request that stays open after its deadline has none in its row, and is shown with it.
+func TestADeadlineIsShown(t *testing.T) {
+	t.Parallel()
+	const atMs = 1798135200000
+	for name, c := range map[string]struct {
+		kind  model.RequestKind
+		body  string
+		dueMs int64
+		want  string
+	}{
+		"none":              {model.KindApproval, `{"tool_name":"deploy"}`, 0, ""},
+		"denied":            {model.KindApproval, `{"tool_name":"deploy","expires_at_ms":1798135200000}`, atMs, "24 Dec 2026 18:00 UTC"},
+		"kept":              {model.KindApproval, `{"tool_name":"deploy","expires_at_ms":1798135200000,"escalation":{"at_deadline":"keep"}}`, 0, "24 Dec 2026 18:00 UTC (stays open after that)"},
+		"a kept question":   {model.KindQuestion, `{"id":"q","expires_at_ms":1798135200000,"escalation":{"at_deadline":"keep"}}`, 0, "24 Dec 2026 18:00 UTC (stays open after that)"},
+		"kept, without one": {model.KindApproval, `{"tool_name":"deploy","escalation":{"at_deadline":"keep"}}`, 0, ""},
+	} {
+		request := &model.Request{Kind: c.kind, Body: api.JSON(c.body), DueAtMs: c.dueMs}
+		m := (&Service{}).message("e", request, &model.Run{AgentID: "coder"}, false)
+		require.Equal(t, c.want, m.Deadline, name)
+		require.Equal(t, c.want != "", strings.Contains(m.Text, "\nDeadline: "+c.want+"\n"), name)
+		require.Equal(t, c.dueMs, m.UntilMs, name)
+	}
+}
 
 // The digest of an input with sensitive values has another prefix.
 func TestAMessageShowsTheDigitsOfADigest(t *testing.T) {

@@ -110,9 +110,7 @@ func about(link *notify.Link) *content {
 	if tool := toolOf(link.Request); tool != "" {
 		shown.Title = "Approval needed: " + visible.Escape(tool)
 	}
-	if link.Request.DueAtMs != 0 {
-		shown.Deadline = notify.TimeText(link.Request.DueAtMs)
-	}
+	shown.Deadline = notify.DeadlineText(link.Request)
 	return shown
 }
 

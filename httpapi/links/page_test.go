@@ -41,6 +41,16 @@ func TestTheQuestionOfALinkIsShownWhole(t *testing.T) {
 	}
 }
 
+// A request that stays open after its deadline is shown with it.
+func TestTheDeadlineOfAKeptRequestIsShown(t *testing.T) {
+	t.Parallel()
+	body := `{"id":"a","tool_name":"bash","input":{},"expires_at_ms":1798135200000,"escalation":{"at_deadline":"keep"}}`
+	link := &notify.Link{Request: &model.Request{Kind: model.KindApproval, Body: api.JSON(body)}, Run: &model.Run{AgentID: "coder"}}
+	reply := httptest.NewRecorder()
+	newPages().entry(reply, 200, link, "")
+	require.Contains(t, reply.Body.String(), "<p>Deadline: 24 Dec 2026 18:00 UTC (stays open after that)</p>")
+}
+
 func labelsOf(page string) (labels []string) {
 	for _, found := range regexp.MustCompile(`<dt>(.*?)</dt>`).FindAllStringSubmatch(page, -1) {
 		labels = append(labels, found[1])
