@@ -68,13 +68,13 @@ func TestRun(t *testing.T) {
 		"over": {facts(run("r", api.StatusCompleted, func(r *model.Run) { r.FinishedAtMs = now - minute })), api.ExplainOver, "Completed 1 min ago.", ""},
 		"held": {
 			facts(run("r", api.StatusRunning, held)), api.ExplainHeld,
-			"Worker w has the run. It was last heard 4 s ago, and its lease ends in 26 s.", "",
+			"Worker w has the run. The run last changed 4 s ago, and the worker's lease ends in 26 s.", "",
 		},
 		"a child": {
 			facts(run("r", api.StatusRunning, held), func(f *explain.RunFacts) {
 				f.Child, f.ChildrenMore = facts(run("child", api.StatusWaitingForApproval), waiting), 2
 			}), api.ExplainHeld,
-			"Worker w has the run. It was last heard 4 s ago, and its lease ends in 26 s. " +
+			"Worker w has the run. The run last changed 4 s ago, and the worker's lease ends in 26 s. " +
 				"In child session s: waiting for an approval for 2 min. ada or ben can decide. No deadline.", "",
 		},
 		"no worker": {

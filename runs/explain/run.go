@@ -55,7 +55,8 @@ func Run(f *RunFacts) api.RunExplanation {
 		waiting(f, &e)
 	case e.HeldBy != nil:
 		e.State, e.SinceMs = api.ExplainHeld, run.StartedAtMs
-		e.Text = fmt.Sprintf("Worker %s has the run. It was last heard %s, and its lease ends in %s.",
+		// Decisions change the run too, and the last heartbeat alone is not stored.
+		e.Text = fmt.Sprintf("Worker %s has the run. The run last changed %s, and the worker's lease ends in %s.",
 			run.WorkerID, ago(run.UpdatedAtMs, f.NowMs), span(e.HeldBy.LeaseLeftMs))
 	case run.ClaimableAtMs > f.NowMs:
 		e.State, e.SinceMs, e.ClaimableAtMs = api.ExplainDelayed, run.UpdatedAtMs, run.ClaimableAtMs

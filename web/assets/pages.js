@@ -34,7 +34,7 @@ const ago = (ms, now) => html`<td><${When} ms=${ms}>${roughly(now - ms)} ago<//>
 export function Workers() {
   const { data, error } = useRead("/v1/workers", 3000);
   const leases = data?.workers.flatMap(worker => worker.leases.map(lease => ({ ...lease, worker: worker.worker_id }))) ?? [];
-  return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Agent", "Session", "Status", "Started", "Last heartbeat", "Lease expires in", "Worker"]} empty="No active workers." rows=${leases.map(lease => html`<tr key=${lease.run_id}>
+  return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Agent", "Session", "Status", "Started", "Last change", "Lease expires in", "Worker"]} empty="No active workers." rows=${leases.map(lease => html`<tr key=${lease.run_id}>
     <td><a href=${runAddress(lease.run_id)}>${marked(nameOfAgent(lease.agent_id))}</a><${SmallID} id=${lease.run_id} of="Run" /></td>${sessionCell(lease.session_id, { ...lease.session, agent_id: lease.agent_id })}<td>${lease.status.replaceAll("_", " ")}</td>
     ${lease.started_at_ms ? ago(lease.started_at_ms, data.now_ms) : html`<td></td>`}${ago(lease.updated_at_ms, data.now_ms)}<td><${When} ms=${lease.expires_at_ms}>${span(lease.expires_at_ms - data.now_ms)}<//></td><td>${nameOfAgent(lease.worker) === lease.worker ? marked(lease.worker) : html`<${ID} id=${lease.worker} />`}</td></tr>`)} />`}`;
 }
