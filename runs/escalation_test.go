@@ -57,6 +57,24 @@ func TestWhatADeadlineDoes(t *testing.T) {
 	}
 }
 
+// A default answer is checked when the question is raised. One that an earlier version accepted is recorded,
+// even if it does not have the format of its schema.
+func TestADefaultAnswerIsNotCheckedAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", api.UserQuestionRequest{
+		ID: "q", ResponseSchema: api.JSON(`{"type":"string"}`), ExpiresAfterMs: ms(60_000),
+		Escalation: &api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`"soon"`)}},
+	})
+	stored := h.request("r", "q")
+	stored.Body = api.JSON(strings.Replace(string(stored.Body), `{"type":"string"}`, `{"type":"string","format":"date"}`, 1))
+	require.Contains(t, string(stored.Body), "format")
+	h.nowMs += 60_000
+	h.must(&runs.ExpireRequests{RunID: "r"})
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
+	require.Equal(t, `"soon"`, string(h.request("r", "q").Recorded().Value))
+}
+
 // A request that is kept can be decided after its deadline.
 func TestAKeptRequestStaysOpen(t *testing.T) {
 	t.Parallel()
@@ -117,8 +135,8 @@ func TestWhatIsNoEscalation(t *testing.T) {
 	wrong := &api.DefaultAnswer{Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"up"}}}}
 	typed := of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`"x"`)}})
 	typed.Questions, typed.ResponseSchema = nil, api.JSON(`{"type":"integer"}`)
-	dated := typed
-	dated.ResponseSchema = api.JSON(`{"type":"string","format":"date"}`)
+	dated := of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`"soon"`)}})
+	dated.Questions, dated.ResponseSchema = nil, api.JSON(`{"type":"string","format":"date"}`)
 	for name, c := range map[string]struct {
 		request any
 		pointer string

@@ -36,7 +36,7 @@ const (
 	formatBytes = 16
 )
 
-// libraryFormats returns the library's checks of the asserted formats. It exports them only in compiled
+// libraryFormats returns the checks of the asserted formats. The library exports them only in compiled
 // schemas.
 var libraryFormats = sync.OnceValue(func() map[string]*jsonschema.Format {
 	properties := map[string]any{}
