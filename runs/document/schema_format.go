@@ -81,10 +81,15 @@ func (b *schemaBudget) assertFormats(compiler *jsonschema.Compiler) {
 
 var errFormat = errors.New("does not have the format")
 
-// isLoose finds texts that the library accepts although they do not have the format: an email address
-// that begins with "@", and a URL with white space or with nothing after its scheme.
+// isLoose finds texts that the library accepts although they do not have the format: a time or an address
+// with a signed number, an email address that begins with "@", and a URL with white space or with nothing
+// after its scheme.
 func isLoose(format, text string) bool {
 	switch format {
+	case "date-time":
+		return len(text) > 18 && strings.ContainsAny(text[11:19], "+-")
+	case "ipv4":
+		return strings.ContainsAny(text, "+-")
 	case "email":
 		return strings.HasPrefix(text, "@")
 	case "uri":
