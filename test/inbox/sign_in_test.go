@@ -148,7 +148,8 @@ func (f *flows) excluded(t *testing.T, p *page, admin *client.Client, service *r
 	sheet.find("button", "Back").click()
 	p.find("checkbox", "Select launch in s-launch").click()
 	p.until("the bar for several", func() bool { return len(p.all(nil, "group", "Selected")) == 1 })
-	require.True(t, p.find("group", "Selected").find("button", "Allow selected (1)").disabled())
+	require.True(t, p.find("group", "Selected").find("button", "Allow selected (0)").disabled())
+	require.Contains(t, p.find("group", "Selected").text(), "1 of these is your own request.")
 	p.find("button", "Select none").click()
 	item.find("button", "Deny").click()
 	item.find("button", "Deny").click()
@@ -159,6 +160,70 @@ func (f *flows) excluded(t *testing.T, p *page, admin *client.Client, service *r
 	p.until("it is known", func() bool { return !item.find("button", "Allow").disabled() })
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
+	f.excludedTogether(t, p, admin, service.Connect(client.WithToken(works.Secret)), raise)
+}
+
+// excludedTogether selects requests that exclude who asked for them, of which the list does not say whether mara may allow
+// them: hers and unread ones are left out, and the others are allowed.
+func (f *flows) excludedTogether(t *testing.T, p *page, admin, works *client.Client, raise func(by *client.Client, tool string, excludeRequester bool) string) {
+	outcome := func(handle string) api.Outcome {
+		view, err := admin.GetRequest(t.Context(), handle)
+		require.NoError(t, err)
+		if view.Resolution == nil {
+			return ""
+		}
+		return view.Resolution.Outcome
+	}
+	read := raise(admin, "read-one", true)
+	item := p.prompt("read-one")
+	item.find("button", "Allow")
+	p.calm()
+	p.frame()
+	unread, own := raise(admin, "unread-one", true), raise(works, "own-one", true)
+	for _, tool := range []string{"read-one", "unread-one", "own-one"} {
+		p.row(tool)
+		p.find("checkbox", "Select "+tool+" in s-"+tool).click()
+	}
+	bar := p.find("group", "Selected")
+	allow := bar.find("button", "Allow selected (1)")
+	p.until("what is known of each", func() bool {
+		text := bar.text()
+		return strings.Contains(text, "1 of these is your own request.") && strings.Contains(text, "1 was not read and is left out") && !strings.Contains(text, "not known yet")
+	})
+	require.False(t, allow.disabled())
+	allow.click()
+	dialog := p.find("dialog", "Allow selected")
+	require.Contains(t, dialog.find("list", "Will be allowed").text(), "read-one")
+	left := dialog.find("list", "Left out").text()
+	require.Contains(t, left, "your own request")
+	require.Contains(t, left, "not read")
+	dialog.find("button", "Allow 1 call").click()
+	item.status("Allowed by you")
+	require.Equal(t, api.OutcomeAllowed, outcome(read))
+	require.Empty(t, outcome(unread))
+	require.Empty(t, outcome(own))
+	p.find("button", "Select none").click()
+
+	// The same call of three sessions, of which mara has opened one.
+	var same []string
+	for _, session := range []string{"same-1", "same-2", "same-3"} {
+		suspension := one(approval("ship", `{"target":"production"}`))
+		suspension.Approvals[0].ExcludeRequester = true
+		run, err := admin.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Input: "go", Suspend: &suspension})
+		require.NoError(t, err)
+		same = append(same, run.PendingApprovals[0].Handle)
+	}
+	p.until("they share a row", func() bool { return strings.Contains(p.read(`document.querySelector(".list").innerText`), "×3") })
+	item = p.prompt("ship")
+	p.until("it is known", func() bool { return !item.find("button", "Allow").disabled() })
+	item.find("button", "Allow").click()
+	const all = "Allow 3 calls: same-1, same-2, same-3"
+	dialog = p.find("dialog", all)
+	require.False(t, dialog.find("button", all).disabled())
+	dialog.find("button", all).click()
+	for _, handle := range same {
+		p.until("it is allowed", func() bool { return outcome(handle) == api.OutcomeAllowed })
+	}
 }
 
 // firstToken creates the first token of a service that was open until then: the secret is shown until the person is done

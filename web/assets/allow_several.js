@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { canDecide } from "./approval.js";
+import { useKnown } from "./barred.js";
 import { decide } from "./decide.js";
 import { decided, focusedByPage, opens, shifted, shiftedAll, steady } from "./guard.js";
 import { about, nameOfAgent, shortID } from "./groups.js";
@@ -26,14 +27,17 @@ export function Call({ one, why, call }) {
     <small>${marked([one.request.tool_name, ...(call ? [] : [nameOfAgent(one.agent), folder ? `in ${folder.text}` : shortID(one.session)]), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
 }
 
+export const notKnown = "not known yet whether you may allow it";
+
 // whyNot says why a call that was selected is left out, "" for one that will be allowed.
-export const whyNot = (one, digest) => one.resolution ? "settled" : one.barred ? "your own request" : one.digest !== digest ? "changed since you opened this" : isSeen(one) ? "" : "not read";
+export const whyNot = (one, digest) => one.resolution ? "settled" : one.barred ? "your own request" : one.barred === undefined ? notKnown : one.digest !== digest ? "changed since you opened this" : isSeen(one) ? "" : "not read";
 
 export const unreadWords = unread => unread === 1 ? "1 was not read and is left out" : `${unread} were not read and are left out`;
 
 // AllowSeveral is about the prompts that were selected when it opened: [{one, digest}]. What arrives later is not in it.
 export function AllowSeveral({ asked, close }) {
   const dialog = useRef(), first = useRef();
+  useKnown(asked.map(({ one }) => one));
   const found = asked.map(({ one, digest }) => ({ one, why: whyNot(one, digest) })).sort((a, b) => riskiest(a.one, b.one));
   const list = found.filter(({ why }) => !why).map(({ one }) => one), left = found.filter(({ why }) => why && why !== "settled"), over = found.filter(({ why }) => why === "settled");
   useEffect(() => {
@@ -49,7 +53,7 @@ export function AllowSeveral({ asked, close }) {
     shifted(guarded);
     if (dialog.current.open && !dialog.current.contains(document.activeElement)) dialog.current.focus();
   }, [names]);
-  const able = list.length > 0 && list.every(one => canDecide(one) && one.barred === "");
+  const able = list.length > 0 && list.every(canDecide);
   const send = event => {
     if (!able || !steady(guarded, event)) return;
     decided();

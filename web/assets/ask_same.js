@@ -3,6 +3,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Call, mostLeftOut, unreadWords, whyNot } from "./allow_several.js";
 import { back, canDecide } from "./approval.js";
+import { useKnown } from "./barred.js";
 import { decide } from "./decide.js";
 import { act, decided, focusedByPage, opens, ownSince, shifted, shiftedAll, steady } from "./guard.js";
 import { about, nameOfAgent } from "./groups.js";
@@ -39,6 +40,7 @@ export function AskSame({ one: asker }) {
   const dialog = useRef(), first = useRef();
   const [reason, setReason] = useState(""), [without, leaveOut] = useState(new Set());
   const all = calls.map(({ one }) => one);
+  useKnown(allows ? all : []);
   const found = calls.map(({ one, digest }) => ({ one, why: allows ? whyNot(one, digest) : one.resolution ? "settled" : "" }));
   const can = found.filter(({ why }) => !why).map(({ one }) => one), list = can.filter(one => !without.has(one.handle));
   const left = found.filter(({ why }) => why && why !== "settled"), over = found.filter(({ why }) => why === "settled");
@@ -55,7 +57,7 @@ export function AskSame({ one: asker }) {
     if (!ownSince(guarded)) shifted(guarded); // nobody aimed at these calls yet
     if (dialog.current.open && !dialog.current.contains(document.activeElement)) dialog.current.focus();
   }, [names]);
-  const able = list.length > 0 && list.every(one => canDecide(one) && (!allows || one.barred === ""));
+  const able = list.length > 0 && list.every(canDecide);
   const send = event => {
     event.preventDefault();
     if (!able || !steady(guarded, event)) return;
