@@ -127,6 +127,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Looking", f.looking},
 		{"Viewing", f.viewing},
 		{"Notes", f.notes},
+		{"AgentFilter", f.agentFilter},
 		{"Snooze", f.snooze},
 		{"Race", f.race},
 		{"Expiry", f.expiry},

@@ -4,6 +4,7 @@ package inbox
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -163,6 +164,58 @@ func (f *flows) place(t *testing.T) {
 	p.until("the next one", func() bool { return strings.Contains(focused(), "place-three") })
 	p.press("j")
 	p.until("the one after it", func() bool { return strings.Contains(focused(), "arrived-one") })
+}
+
+// agentFilter shows the requests of one agent. The choice stands in the bar where it has room, and stays while nothing of
+// the agent is open.
+func (f *flows) agentFilter(t *testing.T) {
+	p := f.open(t, "/")
+	ask := func(agent, tool string) *client.CreatedRun {
+		suspension := one(approval(tool, `{"n":1}`))
+		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s-" + tool, AgentID: agent, Input: "go", Suspend: &suspension})
+		require.NoError(t, err)
+		return run
+	}
+	built, reviewed := ask("builder-of-releases", "by-builder"), ask("reviewer", "by-reviewer")
+	rows := func(has, hasNot string) func() bool {
+		return func() bool {
+			text := p.read(`[...document.querySelectorAll(".list > li")].map(one => one.ariaLabel).join()`)
+			return strings.Contains(text, has) && !strings.Contains(text, hasNot)
+		}
+	}
+	p.row("by-builder")
+	p.row("by-reviewer")
+	p.in("light", 1280, 900)
+	p.find("combobox", "Agent").choose("reviewer")
+	p.until("the requests of the reviewer", rows("by-reviewer", "by-builder"))
+	p.find("combobox", "Agent").choose("builder-of-releases")
+	p.until("the requests of the builder", rows("by-builder", "by-reviewer"))
+	require.Contains(t, p.read("location.search"), "agent=builder-of-releases")
+	require.Empty(t, p.all(nil, "button", "Agent: builder-of-releases ✕"), "the choice says so")
+	for _, width := range []int64{1100, 1280} {
+		p.in("light", width, 900)
+		p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
+		p.frame()
+		require.Equal(t, "true", p.eval(`(one => String(one.scrollWidth <= one.clientWidth))(document.querySelector(".filters"))`), "the bar at %d pixels", width)
+	}
+	f.shoot(t, p, "agent")
+	for _, width := range []int64{360, 1099} {
+		p.in("light", width, 900)
+		p.find("button", "Agent: builder-of-releases ✕")
+		require.Empty(t, p.all(nil, "combobox", "Agent"))
+		require.Empty(t, p.eval(badlySet), "at %d pixels", width)
+	}
+
+	p.in("light", 1280, 900)
+	p.find("combobox", "Agent")
+	_, err := f.client.CancelRun(t.Context(), built.RunID, "")
+	require.NoError(t, err)
+	p.prompt("by-builder").status("Cancelled")
+	require.Equal(t, `"builder-of-releases"`, p.find("combobox", "Agent").call("function() { return this.selectedOptions[0].text }", nil))
+	p.find("combobox", "Agent").choose("All")
+	p.until("the requests of all", rows("by-reviewer", "by-builder"))
+	_, err = f.client.CancelRun(t.Context(), reviewed.RunID, "")
+	require.NoError(t, err)
 }
 
 // keysAlone edits, remembers, answers and selects with the keyboard alone.
