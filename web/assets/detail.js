@@ -30,7 +30,7 @@ import { afterPaint, atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { When } from "./when.js";
-import { deadlineWords, dueWords, fullDeadline, reasonOf, roughly, size, spoken } from "./words.js";
+import { deadlineWords, dueWords, fullDeadline, fullTime, reasonOf, roughly, size, spoken } from "./words.js";
 
 const longTitle = 80; // characters; the name of a tool may have 200
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
@@ -94,7 +94,7 @@ function useBarred(one) {
 
 function Due({ one }) {
   const text = useClock(now => one.dueMs > now ? dueWords(one, now) : "due now");
-  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${fullDeadline(one)}>${text}</span>`;
+  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${fullDeadline(one, nowMs())}>${text}</span>`;
 }
 
 // Label names the session. On a narrow page it stands between the crumbs, where it takes no line of its own.
@@ -128,7 +128,7 @@ function Details({ one }) {
     ${request.pattern_keys?.length > 0 && html`<dt>Patterns</dt><dd>${request.pattern_keys.map(key => html`<code>${marked(key)}</code> `)}</dd>`}
     ${one.requester && html`<dt>Asked by</dt><dd>session <a href=${"/sessions/" + encodeURIComponent(one.requester)}>${shortID(one.requester)}</a></dd>`}
     <dt>Since</dt><dd><${When} ms=${one.createdMs} /></dd>
-    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd title=${fullDeadline(one)}>${deadlineWords(one, nowMs())}</dd>`}
+    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd title=${fullTime(one.dueMs)}>${deadlineWords(one, nowMs())}</dd>`}
     ${request.input_digest && html`<dt>Digest</dt><dd><${ID} id=${request.input_digest} /></dd>`}</dl>`}`;
 }
 

@@ -26,7 +26,7 @@ const soon = 120000;
 export function Time({ calls }) {
   const one = calls.reduce((a, b) => (b.dueMs || Infinity) < (a.dueMs || Infinity) ? b : a); // the one with the least time left
   const text = useClock(now => one.snoozedUntilMs ? `until ${moment(one.snoozedUntilMs, now)}` : one.dueMs ? roughly(one.dueMs - now) : roughly(now - one.createdMs));
-  const title = one.dueMs ? fullDeadline(one) : `asked on ${fullTime(one.createdMs)}`;
+  const title = one.dueMs ? fullDeadline(one, nowMs()) : `asked on ${fullTime(one.createdMs)}`;
   if (!one.dueMs || one.snoozedUntilMs) return html`<time class="age" title=${title}>${text}</time>`;
   return html`<time class=${"age due" + (one.dueMs - nowMs() < soon ? " soon" : "")} title=${title}><${Icon} name="due" /><span class="sr">time left </span>${text}</time>`;
 }

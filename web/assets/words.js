@@ -107,8 +107,8 @@ export function deadlineWords(one, nowMs) {
   return `${deadlineOf(one)[0]} ${/,/.test(at) ? "on" : "at"} ${at}`;
 }
 
-// fullDeadline says when that is, whole.
-export const fullDeadline = one => `${deadlineOf(one)[0]} on ${fullTime(one.dueMs)}`;
+// fullDeadline also has the whole time, for titles.
+export const fullDeadline = (one, nowMs) => `${deadlineWords(one, nowMs)} (${fullTime(one.dueMs)})`;
 
 // dueWords says it shortly: what happens, and in how long.
 export const dueWords = (one, nowMs) => `${deadlineOf(one)[1]} in ${roughly(one.dueMs - nowMs)}`;

@@ -25,6 +25,12 @@ test("a deadline says what it does", () => {
   }
 });
 
+test("the title of a deadline says what it does, and has the whole time", () => {
+  const due = (...parts) => ({ ...one("approval"), dueMs: new Date(2026, 10, ...parts).getTime() }), now = new Date(2026, 10, 29, 12).getTime();
+  assert.match(fullDeadline(due(29, 14, 5), now), /^is denied at 14:05 \(Sunday.* 29 November 2026.* 14:05:00 \S+\)$/);
+  assert.match(fullDeadline(due(30, 14, 5), now), /^is denied on 30 Nov, 14:05 \(Monday.* 30 November 2026.* 14:05:00 \S+\)$/);
+});
+
 test("an expired request says what its deadline did", () => {
   const expired = more => settledWords("question", { outcome: "expired", resolved_at_ms: at, via: "system", ...more }, at, false, false);
   assert.equal(expired({}), "Expired");
@@ -48,7 +54,7 @@ test("a time has its year where another one could be meant, and its title all of
 test("a time later than any Date is the last one", () => {
   const late = 2 ** 53, now = new Date(2026, 10, 28, 12).getTime();
   assert.equal(dateOf(late).getTime(), 8.64e15);
-  for (const said of [moment(late, now), fullTime(late), fullDeadline({ ...one("approval"), dueMs: late })]) assert.match(said, /275760/);
+  for (const said of [moment(late, now), fullTime(late), fullDeadline({ ...one("approval"), dueMs: late }, now)]) assert.match(said, /275760/);
   assert.match(timeOf(late), /^\d\d:\d\d$/);
 });
 
