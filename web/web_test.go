@@ -2,6 +2,9 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -130,8 +133,10 @@ func TestTheInstalledPage(t *testing.T) {
 	var app struct {
 		StartURL string `json:"start_url"`
 		Icons    []struct {
-			Src  string `json:"src"`
-			Type string `json:"type"`
+			Src     string `json:"src"`
+			Type    string `json:"type"`
+			Sizes   string `json:"sizes"`
+			Purpose string `json:"purpose"`
 		} `json:"icons"`
 	}
 	require.NoError(t, json.Unmarshal(manifest.Body.Bytes(), &app))
@@ -143,12 +148,28 @@ func TestTheInstalledPage(t *testing.T) {
 		require.Contains(t, start.Body.String(), `<meta name="theme-color" media="(prefers-color-scheme: `+scheme+`)" content="`+head[i+1]+`">`, "the frame of the window has the colour of the page's head")
 	}
 	require.Len(t, app.Icons, 3)
+	maskable := 0
 	for _, icon := range app.Icons {
 		got := ask(t, "GET", icon.Src, fetchAccept)
 		require.Equal(t, http.StatusOK, got.Code, icon.Src)
 		require.Equal(t, icon.Type, got.Header().Get("Content-Type"))
 		require.Less(t, got.Body.Len(), 8<<10)
+		if icon.Type != "image/png" {
+			continue
+		}
+		drawn, err := png.Decode(got.Body)
+		require.NoError(t, err)
+		require.Equal(t, icon.Sizes, fmt.Sprintf("%dx%d", drawn.Bounds().Dx(), drawn.Bounds().Dy()))
+		if !slices.Contains(strings.Fields(icon.Purpose), "maskable") {
+			continue
+		}
+		maskable++
+		for _, corner := range []image.Point{drawn.Bounds().Min, drawn.Bounds().Max.Sub(image.Pt(1, 1))} {
+			_, _, _, opaque := drawn.At(corner.X, corner.Y).RGBA()
+			require.EqualValues(t, 0xffff, opaque, "a system cuts its own shape out of it")
+		}
 	}
+	require.Equal(t, 1, maskable)
 }
 
 func TestPagesAllowNothingButTheirParts(t *testing.T) {

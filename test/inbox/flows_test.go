@@ -133,6 +133,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},
 		{"Palette", f.palette},
+		{"Signs", f.signs},
 		{"Composing", f.composing},
 		{"FileChange", f.fileChange},
 		{"Hostile", f.hostile},

@@ -37,19 +37,18 @@ export function grouped(list, by) {
 // layout returns where headings and rows stand: {headings: [{key, name, count, top}], rows: [{one, top, position}], height}.
 export function layout(groups, by, rowHeight) {
   const headings = [], rows = [];
-  let top = 0, position = 0;
+  let top = 0;
   for (const { key, name, list } of groups) {
     if (by !== "none") {
       headings.push({ key, name, count: list.filter(one => !one.resolution).length, top });
       top += headingHeight;
     }
     for (const one of list) {
-      if (!one.resolution) position++;
-      rows.push({ one, top, position: Math.max(position, 1) });
+      rows.push({ one, top, position: rows.length + 1 });
       top += rowHeight;
     }
   }
-  return { headings, rows, height: top, total: position };
+  return { headings, rows, height: top, total: rows.length };
 }
 
 // endOf returns where a prompt would stand that joins its group.

@@ -56,7 +56,8 @@ export function keys(event, help, palette) {
   // A key that comes while nothing has the focus was meant for something that is gone.
   if (!active?.closest?.("#main, header")) { keepFocus(); return; }
   if (event.ctrlKey || event.metaKey) {
-    if (event.key === "a" && location.pathname === "/" && active.closest(".list")) { selectAll(); event.preventDefault(); }
+    // With Caps Lock on it is "A"; with Shift the key is the browser's.
+    if (event.key.toLowerCase() === "a" && !event.shiftKey && location.pathname === "/" && active.closest(".list")) { selectAll(); event.preventDefault(); }
     return;
   }
   if (performance.now() < went + 1000) {
@@ -71,14 +72,15 @@ export function keys(event, help, palette) {
   // A request that cannot be drawn has the focus in its row, and the detail does not show it.
   const shown = one && detail()?.dataset.handle === at;
   const aimed = () => shown && canDecide(one) && steady(one.handle, event);
+  const listed = location.pathname === "/"; // other pages show other lists
   const choice = active.matches("input[type=radio], input[type=checkbox]") && !active.closest(".row");
   switch (event.key) {
-    case "j": move(1); break;
-    case "k": move(-1); break;
-    case "ArrowDown": if (!active.closest(".list, .row")) return; move(1); break;
-    case "ArrowUp": if (!active.closest(".list, .row")) return; move(-1); break;
-    case "n": moveTo(nextOpen(place.handle)); break;
-    case "o": if (at && inbox.prompts.has(at)) showPrompt(inbox.prompts.get(at), "key", true); break;
+    case "j": if (listed) move(1); break;
+    case "k": if (listed) move(-1); break;
+    case "ArrowDown": if (!listed || !active.closest(".list, .row")) return; move(1); break;
+    case "ArrowUp": if (!listed || !active.closest(".list, .row")) return; move(-1); break;
+    case "n": if (listed) moveTo(nextOpen(place.handle)); break;
+    case "o": if (listed && at && inbox.prompts.has(at)) showPrompt(inbox.prompts.get(at), "key", true); break;
     case "g": went = performance.now(); break;
     case "/": document.querySelector("input[type=search]")?.focus(); break;
     case "?": help(); break;

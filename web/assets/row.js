@@ -92,9 +92,10 @@ function select(event, one, list) {
   changed();
 }
 
+// selectRange selects the rows from one to another, and the other alone where the first has left the list.
 export function selectRange(list, from, to) {
-  const a = rowIndex(list, from), b = rowIndex(list, to);
-  if (a < 0 || b < 0) return;
+  const b = rowIndex(list, to), a = rowIndex(list, from) < 0 ? b : rowIndex(list, from);
+  if (b < 0) return;
   for (const one of list.slice(Math.min(a, b), Math.max(a, b) + 1)) if (one.kind === "approval") selectCalls(one, true);
 }
 

@@ -8,7 +8,7 @@ Map.groupBy ??= (list, keyOf) => {
   for (const one of list) groups.set(keyOf(one), [...groups.get(keyOf(one)) ?? [], one]);
   return groups;
 };
-const { grouped, shortID } = await import(process.env.HOLDPOINT_ASSETS + "/groups.js");
+const { grouped, layout, shortID } = await import(process.env.HOLDPOINT_ASSETS + "/groups.js");
 
 const prompt = (session, agent, about = {}) => ({ session, agent, kind: "approval", handle: session, request: {}, ...about });
 const names = (list, by) => grouped(list, by).map(({ name, list }) => [name, list.length]);
@@ -33,4 +33,11 @@ test("ids that were made at the same time are told apart", () => {
   const ids = ["session_06h1qjdq31yrs27qa1akrcxq8r", "session_06h1qjdq31yrs27qb9zmtp4k2w", "0198b2c4-7d6e-7f6b-9a51-1f2f3c4d5e6f", "session-0198b2c4-7d6e-7f6b-9a51-1f2f3c4d5e6e"];
   assert.equal(new Set(ids.map(shortID)).size, ids.length);
   assert.deepEqual(["release-42", "release-2026-11-28", "sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db"].map(shortID), ["release-42", "release-…", "4cf29611…"]);
+});
+
+test("each row has its own position, and all of them are counted", () => {
+  const list = [prompt("a", "x"), { ...prompt("b", "y"), resolution: {} }, prompt("c", "x"), { ...prompt("d", "y"), resolution: {} }];
+  const of = list => { const { rows, total } = layout(grouped(list, "agent"), "agent", 52); return [rows.map(({ position }) => position), total]; };
+  assert.deepEqual(of(list), [[1, 2, 3, 4], 4]);
+  assert.deepEqual(of([list[1]]), [[1], 1], "the last one was settled");
 });
