@@ -142,6 +142,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"KeysAlone", f.keysAlone},
 		{"Place", f.place},
 		{"Folded", f.folded},
+		{"TooSoon", f.tooSoon},
 		{"Link", f.link},
 		{"Tabs", f.tabs},
 		{"Restart", f.restart},

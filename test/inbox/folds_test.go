@@ -74,6 +74,35 @@ func (f *flows) readsOn(t *testing.T) {
 	item.status("Denied by you")
 }
 
+// tooSoon presses Allow before a short request can have been read: nothing is allowed, and the page says so.
+func (f *flows) tooSoon(t *testing.T) {
+	p := f.open(t, "/")
+	first := f.ask(t, one(approval("opens-by-itself", `{"n":1}`)))
+	p.row("opens-by-itself")
+	p.calm()
+	// The clock of the page stands still.
+	p.eval(`(() => { const at = performance.now(); globalThis.later = 0; performance.now = () => at + globalThis.later; return ""; })()`)
+	run := f.ask(t, one(approval("too-soon", `{"n":2}`)))
+	item := p.prompt("too-soon")
+	place := func() string {
+		return item.find("button", "Allow").call("function() { const {x, y, width, height} = this.getBoundingClientRect(); return [x, y, width, height].join() }", nil)
+	}
+	before := place()
+	p.eval(`String(globalThis.later += 450)`)
+	item.find("button", "Allow").click()
+	const says = "Not allowed yet. Read it, then press again."
+	p.until("it says so", func() bool { return strings.Contains(p.shown(), says) })
+	require.Equal(t, before, place(), "nothing moves")
+	require.Nil(t, f.decision(t, run))
+	// The half second began when the request was first painted: it is over now.
+	p.eval(`String(globalThis.later += 2000)`)
+	item.find("button", "Allow").click()
+	item.status("Allowed by you")
+	require.NotContains(t, p.shown(), says)
+	_, err := f.client.CancelRun(t.Context(), first.RunID, "")
+	require.NoError(t, err)
+}
+
 // folds shows JSON by levels and folds a file of a patch. What is folded away was not read.
 func (f *flows) folds(t *testing.T) {
 	deep := map[string]any{}

@@ -6,6 +6,7 @@ import { act, composes, decided, opens, shifted, steady } from "./guard.js";
 import { changed, drafts, inbox } from "./inbox.js";
 import { isSeen, nextUnread, readsToEnd, scroller } from "./seen.js";
 import { detail, openHandle } from "./shown.js";
+import { say, unsay } from "./toast.js";
 
 export const bytes = one => one.request.input_bytes ?? new TextEncoder().encode(one.request.input?.text ?? "").length;
 
@@ -38,11 +39,15 @@ export async function readOn(one) {
   });
 }
 
+const tooSoon = "Not allowed yet. Read it, then press again.";
+
 // allow allows the prompt that is open and was read to its end, by a press that was aimed at it.
 export function allow(one, event, more = {}, others = []) {
   if (!canDecide(one) || one.barred !== "" || openHandle() !== one.handle) return;
   if (!readsToEnd(one)) { void readOn(one); return; }
-  if (!steady(one.handle, event) || !isSeen(one)) return;
+  if (!steady(one.handle, event)) return;
+  if (!isSeen(one)) { say(tooSoon); return; } // a short one has its button at once
+  unsay(tooSoon);
   if (Object.keys(more).length === 0 && asksForAll(one, "allow")) return;
   decided();
   void decide([one], { behavior: "allow", ...more }, others);

@@ -12,6 +12,13 @@ export function say(what) {
   gone = setTimeout(() => { text = ""; listener(); }, forMs);
 }
 
+// unsay takes a line away that is no longer true.
+export function unsay(what) {
+  if (text !== what) return;
+  text = "";
+  listener();
+}
+
 export function Toast() {
   const [, tick] = useReducer(n => n + 1, 0);
   useEffect(() => { listener = tick; return () => { listener = () => {}; }; }, []);
