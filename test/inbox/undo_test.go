@@ -81,8 +81,14 @@ func (f *flows) undo(t *testing.T) {
 	sheet := p.find("dialog", "Allow and …")
 	p.until("its rule is there", func() bool { return !sheet.find("button", "Allow").disabled() })
 	pressed(sheet, "Allow", "Allowing in 5 s")
-	sheet.find("button", "Undo").click()
+	focused := func() string {
+		return p.read(`document.activeElement.closest("dialog") ? document.activeElement.type ?? document.activeElement.ariaLabel : document.activeElement.outerHTML`)
+	}
+	require.Equal(t, "Allow and …", focused(), "the button that had the focus is gone")
+	sheet.find("button", "Undo").call("function() { globalThis.skip += 2000; this.focus(); return 0 }", nil)
+	p.pressNow("\r")
 	sheet.find("button", "Allow")
+	require.Equal(t, "radio", focused(), "the first control")
 	pass(10_000)
 	p.frame()
 	require.Nil(t, f.decision(t, ruled))

@@ -1,11 +1,11 @@
 // "Allow and …": a decision that also writes a rule. The service says which rules there are, and their texts.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { inWords } from "./api.js";
 import { allow, back, canDecide, deny, isOver, readOn } from "./approval.js";
 import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
-import { opens, shiftedAll } from "./guard.js";
+import { focusedByPage, opens, shiftedAll } from "./guard.js";
 import { about, shortID } from "./groups.js";
 import { awake, nowMs } from "./inbox.js";
 import { lifetimes } from "./lifetimes.js";
@@ -93,6 +93,13 @@ export function AllowAnd({ one }) {
   useEffect(() => { if (texts && document.activeElement === dialog.current) dialog.current.querySelector("input:checked")?.focus(); }, [!texts]);
   const choices = choicesOf(one, texts), over = isOver(one);
   const chosen = choices.find(choice => `${choice.as} ${choice.scope}` === as) ?? choices[0];
+  // A button that was pressed is replaced, and choices are off meanwhile: the focus stays in the sheet.
+  useLayoutEffect(() => {
+    const sheet = dialog.current, at = document.activeElement;
+    if (!sheet.open || at !== sheet && sheet.contains(at) && !at.disabled) return;
+    (sheet.querySelector("input:checked:enabled") ?? sheet).focus();
+    focusedByPage();
+  }, [over]);
   const textOf = effect => texts?.[effect]?.choices?.find(choice => choice.as === chosen?.as)?.[chosen?.scope];
   const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, term: texts.term };
   // The sentence says until when, so nothing is allowed before it is there.
