@@ -4,13 +4,25 @@ import { encode, parse } from "./exact.js";
 
 export const settings = {
   get(name, fallback = "") { return localStorage.getItem("holdpoint." + name) ?? fallback; },
-  set(name, value) { localStorage.setItem("holdpoint." + name, value); },
+  set(name, value) { try { localStorage.setItem("holdpoint." + name, value); } catch { /* full: nothing needs it */ } },
 };
 
 const utf8 = text => new TextEncoder().encode(text);
 
-// The callback of an issuer keeps it as well (httpapi/oidc).
-const keepSession = secret => { if (secret) settings.set("session", secret); else localStorage.removeItem("holdpoint.session"); };
+const sessionKey = "holdpoint.session";
+
+// signedInAlone reports whether this tab has a sign-in of its own, because the storage of all tabs was full. Theirs may then be
+// another person's: such a tab neither uses nor changes it.
+export const signedInAlone = () => !!sessionStorage.getItem(sessionKey);
+
+// keepSession keeps the secret of a sign-in. The callback of an issuer keeps it as well (httpapi/oidc).
+function keepSession(secret) {
+  const storages = signedInAlone() ? [sessionStorage] : [localStorage, sessionStorage];
+  for (const storage of storages) storage.removeItem(sessionKey);
+  if (!secret) return;
+  for (const storage of storages) try { storage.setItem(sessionKey, secret); return; } catch { /* full */ }
+  throw new Error(`Your browser has no room left to remember the sign-in at ${location.origin}. Delete the stored data of this address in the browser's settings, then sign in again.`);
+}
 
 // isName reports whether the service records a name. It takes at most 200 bytes, and nothing that cannot be seen.
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
@@ -111,7 +123,7 @@ export class Refused extends Error {
 
 // headers are sent with every call. A header is bytes to the browser, so the name is written as those of UTF-8.
 export function headers(more = {}) {
-  const session = settings.get("session");
+  const session = sessionStorage.getItem(sessionKey) ?? localStorage.getItem(sessionKey);
   const all = { "X-Via": "inbox", ...(session && { Authorization: "Session " + session }), ...more };
   const name = myName();
   // Where people sign in, who decides is who is signed in.
