@@ -201,6 +201,8 @@ func (f *flows) agentFilter(t *testing.T) {
 	f.shoot(t, p, "agent")
 	for _, width := range []int64{360, 1099} {
 		p.in("light", width, 900)
+		p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
+		p.frame()
 		p.find("button", "Agent: builder-of-releases ✕")
 		require.Empty(t, p.all(nil, "combobox", "Agent"))
 		require.Empty(t, p.eval(badlySet), "at %d pixels", width)

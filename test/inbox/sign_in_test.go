@@ -203,6 +203,12 @@ func (f *flows) excludedTogether(t *testing.T, p *page, admin, works *client.Cli
 	require.Empty(t, outcome(unread))
 	require.Empty(t, outcome(own))
 	p.find("button", "Select none").click()
+	for _, handle := range []string{unread, own} {
+		view, err := admin.GetRequest(t.Context(), handle)
+		require.NoError(t, err)
+		_, err = admin.CancelRun(t.Context(), view.RunID, "")
+		require.NoError(t, err)
+	}
 
 	// The same call of three sessions, of which mara has opened one.
 	var same []string
