@@ -139,6 +139,25 @@ func testApprovals(t *testing.T, a *rig) {
 		queued := a.post(t, "/v1/runs", `{"input":1}`).want(http.StatusAccepted)
 		a.post(t, "/v1/runs/"+queued.textAt("run_id")+"/approvals", allow("a1")).refused(api.CodeApprovalStateConflict)
 	})
+	parallel(t, "too late about a call: what the call's route says", func(t *testing.T) {
+		call := a.post(t, "/v1/runs", `{"kind":"call","input":1,"suspend":{"approvals":[`+approval("c1")+`]}}`).want(http.StatusAccepted)
+		session, run := call.textAt("session_id"), call.textAt("run_id")
+		a.post(t, "/v1/runs/"+run+"/approvals", allow("c1")).want(http.StatusAccepted)
+		late := func(code api.Code) {
+			t.Helper()
+			want := a.post(t, "/v1/runs/"+run+"/approvals", deny("c1")).refused(code).recorded(api.OutcomeAllowed)
+			for _, route := range []string{"/approvals", "/approval-runs"} {
+				require.Equal(t, want.text, a.post(t, "/v1/sessions/"+session+route, deny("c1")).refused(code).text)
+			}
+		}
+		late(api.CodeApprovalStateConflict)
+		active := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{"approvals":[%s]}}`, session, approval("a1"))).want(http.StatusAccepted)
+		late(api.CodeApprovalStateConflict)
+		a.post(t, "/v1/runs/"+run+"/cancel", "").want(http.StatusOK)
+		late(api.CodeRunStateConflict)
+		a.post(t, "/v1/runs/"+active.textAt("run_id")+"/cancel", "").want(http.StatusOK)
+		late(api.CodeRunStateConflict)
+	})
 	parallel(t, "expired is never shown as denied", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+expired+`,`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"
@@ -165,4 +184,24 @@ func testApprovals(t *testing.T, a *rig) {
 		left := a.post(t, "/v1/runs/"+run.run+"/approvals", allow("two")).want(http.StatusAccepted)
 		require.Equal(t, []any{"one"}, left.at("pending_approval_ids"))
 	})
+}
+
+// A session's route says nothing of a call that the caller's token does not reach.
+func TestLateDecisionOutOfReach(t *testing.T) {
+	t.Parallel()
+	a, keyring := closed(t, openSQLite(t), newContract(t))
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	_, operator := token(t, keyring, api.CreateTokenBody{Name: "ours", Role: api.RoleOperator, AgentIDs: []string{"ours"}})
+	a.post(t, "/v1/sessions", `{"session_id":"s","agent_id":"ours"}`, bearer(admin)).want(http.StatusCreated)
+	a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"s","run_id":"their-call","agent_id":"theirs","kind":"call","input":1,"suspend":{"approvals":[%s,%s]}}`,
+		approval("settled"), approval("open")), bearer(admin)).want(http.StatusAccepted)
+	a.post(t, "/v1/runs/their-call/approvals", allow("settled"), bearer(admin)).want(http.StatusAccepted)
+	for _, route := range []string{"/v1/sessions/s/approvals", "/v1/sessions/s/approval-runs"} {
+		unknown := a.post(t, route, deny("unknown"), bearer(operator)).refused(api.CodeRunStateConflict)
+		for _, id := range []string{"settled", "open"} {
+			require.Equal(t, unknown.text, a.post(t, route, deny(id), bearer(operator)).text, id)
+		}
+	}
+	left := a.get(t, "/v1/runs/their-call", bearer(admin)).want(http.StatusOK)
+	require.Equal(t, []any{"open"}, left.at("pending_approval_ids"))
 }

@@ -268,7 +268,7 @@ func TestLateApproval(t *testing.T) {
 	refusal = h.refused(api.CodeRunStateConflict, allow("r", "a"))
 	requireRecorded(t, refusal, "a", api.OutcomeAllowed, api.ViaAPI)
 	refusal = h.refused(api.CodeRunStateConflict, approveInSession(allow("r", "b")))
-	require.Equal(t, "session s has no active run", refusal.Detail)
+	require.Equal(t, "run r is already cancelled", refusal.Detail)
 	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
 
 	// Another run of the session is now active. The error still shows the decision, whether that run

@@ -94,7 +94,12 @@ func (r *reach) check(needs Needs, spec *Spec) error {
 		return r.new(spec.AgentID)
 	case TargetNamed:
 		if needs.RunID != "" {
-			if run := r.w.state.Runs[needs.RunID]; run != nil && !r.scope.FitsRun(run) {
+			run := r.w.state.Runs[needs.RunID]
+			switch {
+			case run == nil || r.scope.FitsRun(run):
+			case spec.runID != nil && needs.SessionID != "": // the session's route found the run: do not name it
+				return refusal.New(api.CodeRunStateConflict, "session %s has no active run", needs.SessionID)
+			default:
 				return refusal.UnknownRun(needs.RunID)
 			}
 			return nil // the command returns run_not_found itself

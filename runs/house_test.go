@@ -100,6 +100,9 @@ func (h *house) decide(command runs.Command) (runs.Reply, runs.Change, error) {
 	requireSame(h.t, reply, againReply, "Decide answered otherwise the second time")
 	require.Equal(h.t, err, againErr)
 	h.decideOnLess(command, needs, state, change, reply, err)
+	if again, _, _ := runs.Lacks(context.Background(), nil, command, err); again {
+		return h.decide(command)
+	}
 
 	state.Apply(change)
 	for _, rule := range slices.Concat(change.NewRules, change.UpdatedRules) {

@@ -130,26 +130,27 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 			return nil, err
 		}
 	}
+	if late := r.lateApproval(w, active); late != nil {
+		return nil, &onCallError{late.RunID}
+	}
 	if active == nil {
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", r.sessionID)
-	}
-	if late := r.lateApproval(w, active); late != nil {
-		return nil, refusal.New(api.CodeRunStateConflict, "request %s was settled on run %s, which is not the active one", late.RequestID, late.RunID).
-			With(late.RecordedDecision())
 	}
 	return active, nil
 }
 
-// lateApproval returns the first settled approval that the call names, if it belongs to an earlier
-// run of the session. It returns nil if the active run has it.
+// lateApproval returns the first settled approval that the call names, if it belongs to another run
+// of the session than the active one, which may be nil. It returns nil if the active run has it.
 func (r *resolution) lateApproval(w *workingCopy, active *model.Run) *model.Request {
 	for i := range r.approvals {
 		id := r.approvals[i].RequestID
-		if ofActive := w.request(active.RunID, id); ofActive != nil {
-			if ofActive.Open() {
-				continue
+		if active != nil {
+			if ofActive := w.request(active.RunID, id); ofActive != nil {
+				if ofActive.Open() {
+					continue
+				}
+				return nil
 			}
-			return nil
 		}
 		if request := w.newestInSession(id, model.KindApproval); request != nil && !request.Open() {
 			return request
@@ -334,8 +335,7 @@ func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *
 
 // addRecorded adds a recorded decision to an error that shows one and has none: the decision of
 // the first settled request that the call names, approvals before answers
-// (docs/spec/v1.md#recorded-decision). On a session route without a matching run, the approval
-// may belong to an earlier run.
+// (docs/spec/v1.md#recorded-decision).
 func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) error {
 	var refused *refusal.Error
 	if !errors.As(err, &refused) || refused.Recorded != nil || !r.showsRecorded(refused.Code) {
@@ -346,15 +346,6 @@ func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) erro
 			if request := w.request(run.RunID, id); request != nil && !request.Open() {
 				return refused.With(request.RecordedDecision())
 			}
-		}
-	}
-	if r.runID != "" {
-		return err
-	}
-	for i := range r.approvals {
-		request := w.newestInSession(r.approvals[i].RequestID, model.KindApproval)
-		if request != nil && !request.Open() {
-			return refused.With(request.RecordedDecision())
 		}
 	}
 	return err

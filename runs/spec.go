@@ -51,7 +51,7 @@ type Spec struct {
 	checked *checkedValues
 	// above receives the requesters of the ancestor sessions, if the decision lacks them.
 	above *ancestors
-	// runID receives the run of a call, if the decision finds that the request belongs to a call.
+	// runID receives the run of a request, if the decision finds that it is not the active one.
 	runID *string
 	// countQueue is set if the decision needs the queue's size in bytes.
 	countQueue *bool

@@ -93,7 +93,7 @@ func Passes(code api.Code) bool {
 }
 
 // lacksRows reports whether a command that was refused with err must be decided again with more rows: the
-// bytes of the queue, or the run of a call. It then updates the command's Needs.
+// bytes of the queue, or the run of a request. It then updates the command's Needs.
 func lacksRows(command Command, err error) bool {
 	if err == nil {
 		return false

@@ -55,7 +55,7 @@ var callTests = map[string]func(*harness){
 		h.do(&runs.AnswerQuestion{SessionID: "s", Resolution: answer("q2", "left"), Actor: person})
 		require.Equal(h, api.StatusRunning, h.run("two").Run.Status)
 		require.Equal(h, api.StatusWaitingForApproval, h.run("active").Run.Status)
-		late := h.refuse(api.CodeRunStateConflict, &runs.ResolveApprovals{SessionID: "s", Resolutions: allow("a1"), Actor: person})
+		late := h.refuse(api.CodeApprovalStateConflict, &runs.ResolveApprovals{SessionID: "s", Resolutions: allow("a1"), Actor: person})
 		require.Equal(h, api.OutcomeAllowed, late.Recorded.Outcome)
 	},
 	"call/an interrupt and the end of the session end it": func(h *harness) {

@@ -48,7 +48,7 @@ func lost(t *testing.T, face Face, what Decision, f *fate, got Reply) (status in
 	switch face := face.(type) {
 	case Native:
 		if f.prompt.Kind == Approval {
-			return nativeLostApproval(face, f)
+			return nativeLostApproval(f)
 		}
 		return nativeLostQuestion(what, f)
 	case Hermes:
@@ -85,10 +85,8 @@ func lost(t *testing.T, face Face, what Decision, f *fate, got Reply) (status in
 
 // nativeLostApproval is /v1's reply to a late decision about an approval
 // (docs/spec/v1.md#late-decisions).
-func nativeLostApproval(face Native, f *fate) (status int, body string) {
+func nativeLostApproval(f *fate) (status int, body string) {
 	switch {
-	case f.over() && face.BySession:
-		return f.problem(http.StatusConflict, "runs", "run_state_conflict", "session %s has no active run", f.prompt.SessionID)
 	case f.over():
 		return f.problem(http.StatusConflict, "runs", "run_state_conflict", "run %s is already %s", f.prompt.RunID, f.status)
 	case f.sibling:
