@@ -1,6 +1,7 @@
 package hermes
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -29,10 +30,13 @@ type board struct {
 		mu      sync.Mutex
 		current *state
 		// below counts the open requests of sessions below at lookedAt. involved says that there
-		// are or were such requests.
+		// are or were such requests, or that current may show one.
 		below    int64
 		lookedAt time.Time
 		involved bool
+		// uncounted says that current was read with open requests, which may be of sessions below
+		// and were not counted since.
+		uncounted bool
 	}
 }
 
@@ -83,7 +87,7 @@ func (b *board) after(ctx context.Context, f *face, q *queue, life string, event
 	return b.read(ctx, f, q, life, eventID)
 }
 
-// again returns a queue that was read less than an age ago when it has, or had, requests of
+// again returns a queue that was read less than an age ago when it has, had, or may show requests of
 // sessions below, whose changes are not in the followed log. Otherwise it returns nil: the
 // session's own events report every change.
 func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration) (*state, error) {
@@ -100,16 +104,23 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	shared.lookedAt, shared.involved = kit.Now(), below > 0 || shared.below > 0
+	shared.lookedAt, shared.involved = kit.Now(), below > 0 || shared.below > 0 || shared.uncounted
 	if !shared.involved || below < 0 {
 		return nil, nil
 	}
-	shared.below = below
-	life, eventID := "", int64(0)
-	if shared.current != nil {
-		life, eventID = shared.current.life, shared.current.eventID
+	shown, life, eventID := shared.current, "", int64(0)
+	if shown != nil {
+		life, eventID = shown.life, shown.eventID
 	}
-	return b.read(ctx, f, q, life, eventID)
+	next, err := b.read(ctx, f, q, life, eventID)
+	if err != nil {
+		return nil, err
+	}
+	shared.below = below
+	if shown != nil && bytes.Equal(next.data, shown.data) {
+		shared.uncounted = false // otherwise it may show a request that was raised after the count
+	}
+	return next, nil
 }
 
 // openBelow counts the open requests of the sessions below. It returns -1 when the session's own
@@ -139,6 +150,6 @@ func (b *board) read(ctx context.Context, f *face, q *queue, life string, eventI
 		return nil, err
 	}
 	read := &state{life: life, eventID: eventID, data: kit.Encode(pending{head, count})}
-	b.queues[q.index].current = read
+	b.queues[q.index].current, b.queues[q.index].uncounted = read, count > 0
 	return read, nil
 }

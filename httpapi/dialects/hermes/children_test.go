@@ -58,4 +58,26 @@ func testChildren(t *testing.T, s *service) {
 		s.clarify(t, parent, `"response":"because","clarify_id":"`+made.handle(t, "q1")+`"`).is(http.StatusOK, took("because"))
 		s.pendingClarification(t, parent).is(http.StatusOK, noClarification)
 	})
+	for kind, settle := range map[string]func(t *testing.T, parent, handle string){
+		"approval": func(t *testing.T, parent, handle string) {
+			s.respond(t, parent, fmt.Sprintf(`"choice":"once","approval_id":%q`, handle)).is(http.StatusOK, chose("once"))
+		},
+		"clarify": func(t *testing.T, parent, handle string) {
+			s.clarify(t, parent, fmt.Sprintf(`"response":"because","clarify_id":%q`, handle)).is(http.StatusOK, took("because"))
+		},
+	} {
+		t.Run("open when the stream begins, and settled before the next look: "+kind, func(t *testing.T) {
+			parent, child := runs.NewID("parent"), runs.NewID("child")
+			s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).Want(http.StatusCreated)
+			s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).Want(http.StatusCreated)
+			made := s.waitingIn(t, child, approvals("a1")+","+questions(free("q1")))
+			handle := made.handle(t, map[string]string{"approval": "a1", "clarify": "q1"}[kind])
+			route := "/api/" + kind + "/stream"
+			stream := s.follow(t, route, parent)
+			stream.shows("initial", handle, 1)
+			settle(t, parent, handle)
+			stream.shows(kind, "", 0)
+			s.follow(t, route, parent).shows("initial", "", 0)
+		})
+	}
 }
