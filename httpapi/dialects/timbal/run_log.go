@@ -2,6 +2,7 @@ package timbal
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -154,8 +155,8 @@ func queryNumber(query url.Values, name string, otherwise, least, most int64) (i
 	if !query.Has(name) {
 		return otherwise, nil
 	}
-	value, err := strconv.ParseInt(query.Get(name), 10, 64)
-	if err != nil {
+	value, err := strconv.ParseInt(query.Get(name), 10, 64) // out of range: the nearest value
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, unprocessable("%s must be a whole number", name)
 	}
 	return min(max(value, least), most), nil

@@ -298,6 +298,8 @@ func testEvents(t *testing.T, s *service) {
 	first := s.events(t, w.runID, "?after=-5&limit=0&wait_ms=999999")
 	require.Len(t, first.body["events"], 1, "limit is at least 1, and what is there is not waited for")
 	require.Equal(t, false, first.body["done"])
+	beyond := s.events(t, w.runID, "?after=-99999999999999999999&limit=99999999999999999999&wait_ms=99999999999999999999")
+	require.Equal(t, first.body["events"], beyond.body["events"])
 	held := s.later(t, http.MethodGet, "/runs/"+w.runID+"/events?after=1&wait_ms=20000", "")
 	w.append(`{"type":"delta","text":"a"}`)
 	require.Len(t, held().body["events"], 1)
