@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,7 +20,10 @@ func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, gi
 				continue
 			}
 			seconds, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
-			if err != nil {
+			switch {
+			case errors.Is(err, strconv.ErrRange):
+				return limit, true
+			case err != nil:
 				return 0, false
 			}
 			return min(time.Duration(seconds)*time.Second, limit), true
