@@ -101,7 +101,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 		change, reply, err := runs.Decide(state, m.command, batch.NowMs())
 		state.Apply(change)
 		changes = append(changes, change)
-		modelReply, modelErr := b.model.Do(m.make(), batch.NowMs())
+		modelReply, modelErr := b.model.once(m.make(), batch.NowMs())
 		if difference := Diff(OutcomeOf(modelReply, modelErr), OutcomeOf(reply, err)); difference != "" {
 			return difference, nil
 		}

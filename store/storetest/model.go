@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,11 +49,24 @@ func NewModel(newID runs.IDSource, notifyAfter time.Duration) *Model {
 	}
 }
 
-// Do decides a command at a given time and applies its changes.
+// Do decides a command at a given time, as often as a Door would, and applies its changes.
 func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
+	reply, err := m.once(command, nowMs)
+	if again, _, _ := runs.Lacks(context.Background(), nil, command, err); again {
+		return m.decide(command, nowMs)
+	}
+	return reply, err
+}
+
+// once is Do for a command that is not decided again when it lacks rows.
+func (m *Model) once(command runs.Command, nowMs int64) (runs.Reply, error) {
 	if err := runs.Prepare(command, m.newID); err != nil {
 		return runs.Reply{}, err
 	}
+	return m.decide(command, nowMs)
+}
+
+func (m *Model) decide(command runs.Command, nowMs int64) (runs.Reply, error) {
 	needs := command.Needs()
 	sessionID := needs.SessionID
 	if sessionID == "" {
