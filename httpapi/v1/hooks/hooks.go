@@ -43,10 +43,10 @@ func Routes(store runs.Service, bodies *wire.Bodies, service *Service) []wire.Ro
 	h := &hooks{store, bodies, service}
 	return []wire.Route{
 		wire.Post("/v1/webhooks", auth.Administer, h.managed(h.create)),
-		wire.Get("/v1/webhooks", auth.Administer, h.managed(h.list)),
-		wire.Get("/v1/webhooks/{webhook_id}", auth.Administer, h.get),
-		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, h.managed(h.change)),
-		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, h.managed(h.remove)),
+		wire.Get("/v1/webhooks", auth.Administer, h.managed(wire.Reply(http.StatusOK, h.list))),
+		wire.Get("/v1/webhooks/{webhook_id}", auth.Administer, wire.Reply(http.StatusOK, h.get)),
+		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, h.managed(wire.ReplyTo(bodies, http.StatusOK, h.change))),
+		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, h.managed(wire.NoContent(h.remove))),
 		wire.Post("/v1/webhooks/{webhook_id}/rotate", auth.Administer, h.managed(h.rotate)),
 		wire.Post("/v1/webhooks/{webhook_id}/test", auth.Administer, h.test),
 		wire.Post("/v1/webhooks/{webhook_id}/replay", auth.Administer, h.replay),
@@ -63,13 +63,12 @@ func (h *hooks) manager() (*webhooks.Manager, error) {
 }
 
 // managed returns the handler of a route that needs the manager.
-func (h *hooks) managed(handle func(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error) wire.HandlerFunc {
+func (h *hooks) managed(handle wire.HandlerFunc) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		manager, err := h.manager()
-		if err != nil {
+		if _, err := h.manager(); err != nil {
 			return err
 		}
-		return handle(w, r, manager)
+		return handle(w, r)
 	}
 }
 
@@ -82,12 +81,13 @@ func (h *hooks) changed(w http.ResponseWriter, r *http.Request, status int, repl
 }
 
 // create creates a webhook. Only this reply contains its secret.
-func (h *hooks) create(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
-	body, err := h.body(w, r)
-	if err != nil {
+func (h *hooks) create(w http.ResponseWriter, r *http.Request) error {
+	var body api.WebhookBody
+	if err := h.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
-	made, secret, err := manager.Create(r.Context(), body, auth.From(r.Context()).Principal)
+	manager := h.webhooks.Manager
+	made, secret, err := manager.Create(r.Context(), &body, auth.From(r.Context()).Principal)
 	if err != nil {
 		return err
 	}
@@ -95,28 +95,18 @@ func (h *hooks) create(w http.ResponseWriter, r *http.Request, manager *webhooks
 	return h.changed(w, r, http.StatusCreated, api.WebhookSecret{Webhook: made.View(manager.NowMs()), Secret: secret})
 }
 
-func (h *hooks) body(w http.ResponseWriter, r *http.Request) (*api.WebhookBody, error) {
-	var body api.WebhookBody
-	if err := h.bodies.Decode(w, r, &body, nil); err != nil {
-		return nil, err
-	}
-	return &body, nil
-}
-
-// list answers with all webhooks, at most api.MaxWebhooks.
-func (h *hooks) list(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
+// list returns all webhooks, at most api.MaxWebhooks.
+func (h *hooks) list(r *http.Request) (api.WebhookList, error) {
 	if err := (&paging.List{}).CheckFilters(wire.Query(r), ""); err != nil {
-		return err
+		return api.WebhookList{}, err
 	}
+	manager := h.webhooks.Manager
 	all, err := manager.List(r.Context())
-	if err != nil {
-		return err
-	}
 	reply := api.WebhookList{Data: make([]api.Webhook, len(all))}
 	for i := range all {
 		reply.Data[i] = all[i].View(manager.NowMs())
 	}
-	return wire.Respond(w, r, http.StatusOK, reply)
+	return reply, err
 }
 
 // find returns the webhook named in the path. Errors: webhook_not_found.
@@ -128,39 +118,32 @@ func (h *hooks) find(r *http.Request) (*webhooks.Endpoint, error) {
 	return manager.Endpoint(r.Context(), wire.PathID(r, "webhook_id"))
 }
 
-func (h *hooks) get(w http.ResponseWriter, r *http.Request) error {
+func (h *hooks) get(r *http.Request) (api.Webhook, error) {
 	found, err := h.find(r)
 	if err != nil {
-		return err
+		return api.Webhook{}, err
 	}
-	return wire.Respond(w, r, http.StatusOK, found.View(h.webhooks.Manager.NowMs()))
+	return found.View(h.webhooks.Manager.NowMs()), nil
 }
 
-func (h *hooks) change(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
-	body, err := h.body(w, r)
-	if err != nil {
-		return err
-	}
+func (h *hooks) change(r *http.Request, body *api.WebhookBody) (api.Webhook, error) {
+	manager := h.webhooks.Manager
 	changed, err := manager.Change(r.Context(), wire.PathID(r, "webhook_id"), body)
 	if err != nil {
-		return err
+		return api.Webhook{}, err
 	}
-	return h.changed(w, r, http.StatusOK, changed.View(manager.NowMs()))
+	return changed.View(manager.NowMs()), h.webhooks.Changed(r.Context())
 }
 
-func (h *hooks) remove(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
-	if err := manager.Remove(r.Context(), wire.PathID(r, "webhook_id")); err != nil {
+func (h *hooks) remove(r *http.Request) error {
+	if err := h.webhooks.Manager.Remove(r.Context(), wire.PathID(r, "webhook_id")); err != nil {
 		return err
 	}
-	if err := h.webhooks.Changed(r.Context()); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return h.webhooks.Changed(r.Context())
 }
 
 // rotate gives a webhook a new secret, which only this reply contains.
-func (h *hooks) rotate(w http.ResponseWriter, r *http.Request, manager *webhooks.Manager) error {
+func (h *hooks) rotate(w http.ResponseWriter, r *http.Request) error {
 	var body api.RotateWebhookBody
 	if err := h.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err
@@ -169,6 +152,7 @@ func (h *hooks) rotate(w http.ResponseWriter, r *http.Request, manager *webhooks
 	if body.GraceMs != nil {
 		graceMs = *body.GraceMs
 	}
+	manager := h.webhooks.Manager
 	rotated, secret, err := manager.Rotate(r.Context(), wire.PathID(r, "webhook_id"), graceMs)
 	if err != nil {
 		return err

@@ -23,18 +23,18 @@ func Routes(service *notify.Service, bodies *wire.Bodies) []wire.Route {
 	p := &people{service, bodies}
 	return []wire.Route{
 		// Only deciders are notified, so only they may have messages sent.
-		wire.Get("/v1/me/addresses", auth.Decide, p.listAddresses),
-		wire.Post("/v1/me/addresses", auth.Decide, p.notifying(api.CodeChannelUnknown, p.addAddress)),
-		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, p.notifying(api.CodeAddressNotFound, p.verifyAddress)),
-		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, p.notifying(api.CodeAddressNotFound, p.removeAddress)),
-		wire.Get("/v1/me/quiet-hours", auth.Decide, p.getQuietHours),
-		wire.Put("/v1/me/quiet-hours", auth.Decide, p.notifying(api.CodeChannelUnknown, p.setQuietHours)),
-		wire.Delete("/v1/me/quiet-hours", auth.Decide, p.clearQuietHours),
+		wire.Get("/v1/me/addresses", auth.Decide, wire.Reply(http.StatusOK, p.listAddresses)),
+		wire.Post("/v1/me/addresses", auth.Decide, p.notifying(api.CodeChannelUnknown, wire.ReplyTo(bodies, http.StatusCreated, p.addAddress))),
+		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, p.notifying(api.CodeAddressNotFound, wire.ReplyTo(bodies, http.StatusOK, p.verifyAddress))),
+		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, p.notifying(api.CodeAddressNotFound, wire.NoContent(p.removeAddress))),
+		wire.Get("/v1/me/quiet-hours", auth.Decide, wire.Reply(http.StatusOK, p.getQuietHours)),
+		wire.Put("/v1/me/quiet-hours", auth.Decide, p.notifying(api.CodeChannelUnknown, wire.ReplyTo(bodies, http.StatusOK, p.setQuietHours))),
+		wire.Delete("/v1/me/quiet-hours", auth.Decide, wire.NoContent(p.clearQuietHours)),
 		wire.Put("/v1/me/presence", auth.Decide, p.setPresence),
-		wire.Get("/v1/me/push", auth.Decide, p.getPush),
-		wire.Post("/v1/me/push", auth.Decide, p.notifying(api.CodeChannelUnknown, p.subscribePush)),
-		wire.Get("/v1/channels", auth.Administer, p.listChannels),
-		wire.Post("/v1/channels/{name}/test", auth.Administer, p.notifying(api.CodeChannelNotFound, p.testChannel)),
+		wire.Get("/v1/me/push", auth.Decide, wire.Reply(http.StatusOK, p.getPush)),
+		wire.Post("/v1/me/push", auth.Decide, p.notifying(api.CodeChannelUnknown, wire.ReplyTo(bodies, http.StatusCreated, p.subscribePush))),
+		wire.Get("/v1/channels", auth.Administer, wire.Reply(http.StatusOK, p.listChannels)),
+		wire.Post("/v1/channels/{name}/test", auth.Administer, p.notifying(api.CodeChannelNotFound, wire.ReplyTo(bodies, http.StatusOK, p.testChannel))),
 	}
 }
 
@@ -50,146 +50,83 @@ func (p *people) notifying(missing api.Code, handle wire.HandlerFunc) wire.Handl
 }
 
 // listAddresses returns the addresses of the caller.
-func (p *people) listAddresses(w http.ResponseWriter, r *http.Request) error {
+func (p *people) listAddresses(r *http.Request) (api.AddressList, error) {
 	if p.notify == nil {
-		return wire.Respond(w, r, http.StatusOK, api.AddressList{Data: []api.Address{}, Channels: []api.AddressChannel{}})
+		return api.AddressList{Data: []api.Address{}, Channels: []api.AddressChannel{}}, nil
 	}
-	list, err := p.notify.List(r.Context(), auth.From(r.Context()).Principal)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, list)
+	return p.notify.List(r.Context(), auth.From(r.Context()).Principal)
 }
 
 // addAddress adds an address of the caller, or for an admin one of another person, and sends a code to it.
-func (p *people) addAddress(w http.ResponseWriter, r *http.Request) error {
-	var body api.AddressBody
-	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
-		return err
-	}
+func (p *people) addAddress(r *http.Request, body *api.AddressBody) (api.Address, error) {
 	caller := auth.From(r.Context())
 	if body.Principal != "" && body.Principal != caller.Principal {
 		if err := caller.Check(auth.Administer); err != nil {
-			return err
+			return api.Address{}, err
 		}
 	}
-	added, err := p.notify.Add(r.Context(), caller.Principal, &body)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusCreated, added)
+	return p.notify.Add(r.Context(), caller.Principal, body)
 }
 
 // verifyAddress verifies an address of the caller by its code.
-func (p *people) verifyAddress(w http.ResponseWriter, r *http.Request) error {
-	var body api.VerifyAddressBody
-	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
-		return err
-	}
-	verified, err := p.notify.Verify(r.Context(), auth.From(r.Context()).Principal, wire.PathID(r, "address_id"), body.Code)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, verified)
+func (p *people) verifyAddress(r *http.Request, body *api.VerifyAddressBody) (api.Address, error) {
+	return p.notify.Verify(r.Context(), auth.From(r.Context()).Principal, wire.PathID(r, "address_id"), body.Code)
 }
 
 // removeAddress deletes an address of the caller.
-func (p *people) removeAddress(w http.ResponseWriter, r *http.Request) error {
+func (p *people) removeAddress(r *http.Request) error {
 	id := wire.PathID(r, "address_id")
 	if !refusal.ValidID(id) {
 		return refusal.New(api.CodeAddressNotFound, "you have no such address")
 	}
-	if err := p.notify.Remove(r.Context(), auth.From(r.Context()).Principal, id); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return p.notify.Remove(r.Context(), auth.From(r.Context()).Principal, id)
 }
 
 // getPush returns the key for subscriptions, and the browsers of the caller.
-func (p *people) getPush(w http.ResponseWriter, r *http.Request) error {
+func (p *people) getPush(r *http.Request) (api.PushView, error) {
 	if p.notify == nil {
-		return wire.Respond(w, r, http.StatusOK, api.PushView{Data: []api.Address{}})
+		return api.PushView{Data: []api.Address{}}, nil
 	}
-	view, err := p.notify.Push(r.Context(), auth.From(r.Context()).Principal)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, view)
+	return p.notify.Push(r.Context(), auth.From(r.Context()).Principal)
 }
 
 // subscribePush adds a browser of the caller.
-func (p *people) subscribePush(w http.ResponseWriter, r *http.Request) error {
-	var body api.PushBody
-	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
-		return err
-	}
-	added, err := p.notify.Subscribe(r.Context(), auth.From(r.Context()).Principal, &body)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusCreated, added)
+func (p *people) subscribePush(r *http.Request, body *api.PushBody) (api.Address, error) {
+	return p.notify.Subscribe(r.Context(), auth.From(r.Context()).Principal, body)
 }
 
 // listChannels returns the channels with their unsent messages.
-func (p *people) listChannels(w http.ResponseWriter, r *http.Request) error {
+func (p *people) listChannels(r *http.Request) (api.ChannelList, error) {
 	if p.notify == nil {
-		return wire.Respond(w, r, http.StatusOK, api.ChannelList{Data: []api.Channel{}})
+		return api.ChannelList{Data: []api.Channel{}}, nil
 	}
-	list, err := p.notify.Views(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, list)
+	return p.notify.Views(r.Context())
 }
 
 // testChannel sends a test message.
-func (p *people) testChannel(w http.ResponseWriter, r *http.Request) error {
-	var body api.TestChannelBody
-	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
-		return err
-	}
-	tested, err := p.notify.Test(r.Context(), wire.PathID(r, "name"), body.Address)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, tested)
+func (p *people) testChannel(r *http.Request, body *api.TestChannelBody) (api.ChannelTest, error) {
+	return p.notify.Test(r.Context(), wire.PathID(r, "name"), body.Address)
 }
 
 // getQuietHours returns the caller's quiet hours.
-func (p *people) getQuietHours(w http.ResponseWriter, r *http.Request) error {
+func (p *people) getQuietHours(r *http.Request) (api.QuietHoursView, error) {
 	if p.notify == nil {
-		return wire.Respond(w, r, http.StatusOK, api.QuietHoursView{})
+		return api.QuietHoursView{}, nil
 	}
-	view, err := p.notify.QuietHours(r.Context(), auth.From(r.Context()).Principal)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, view)
+	return p.notify.QuietHours(r.Context(), auth.From(r.Context()).Principal)
 }
 
 // setQuietHours sets the caller's quiet hours.
-func (p *people) setQuietHours(w http.ResponseWriter, r *http.Request) error {
-	var body api.QuietHours
-	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
-		return err
-	}
-	view, err := p.notify.SetQuietHours(r.Context(), auth.From(r.Context()).Principal, &body)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, view)
+func (p *people) setQuietHours(r *http.Request, body *api.QuietHours) (api.QuietHoursView, error) {
+	return p.notify.SetQuietHours(r.Context(), auth.From(r.Context()).Principal, body)
 }
 
 // clearQuietHours ends the caller's quiet hours.
-func (p *people) clearQuietHours(w http.ResponseWriter, r *http.Request) error {
-	if p.notify != nil {
-		if err := p.notify.ClearQuietHours(r.Context(), auth.From(r.Context()).Principal); err != nil {
-			return err
-		}
+func (p *people) clearQuietHours(r *http.Request) error {
+	if p.notify == nil {
+		return nil
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return p.notify.ClearQuietHours(r.Context(), auth.From(r.Context()).Principal)
 }
 
 // setPresence records whether the caller is looking at their inbox, and at which request.

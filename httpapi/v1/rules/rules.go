@@ -32,8 +32,8 @@ func Routes(store runs.Service, bodies *wire.Bodies, maxAgeMs int64, readsTimeou
 		wire.Get("/v1/rules", auth.Read, h.list),
 		wire.Post("/v1/rules", auth.WriteRule, h.add),
 		wire.Post("/v1/rules/explain", auth.Read, h.explain),
-		wire.Get("/v1/rules/{rule_id}", auth.Read, h.get),
-		wire.Delete("/v1/rules/{rule_id}", auth.WriteRule, h.revoke),
+		wire.Get("/v1/rules/{rule_id}", auth.Read, wire.Reply(http.StatusOK, h.get)),
+		wire.Delete("/v1/rules/{rule_id}", auth.WriteRule, wire.NoContent(h.revoke)),
 	}
 }
 
@@ -48,12 +48,12 @@ func (h *handlers) rule(r *http.Request) (*rules.Record, error) {
 	return h.store.Reader(r.Context()).Rule(r.Context(), ruleID)
 }
 
-func (h *handlers) get(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) get(r *http.Request) (api.RuleView, error) {
 	record, err := h.rule(r)
 	if err != nil {
-		return err
+		return api.RuleView{}, err
 	}
-	return wire.Respond(w, r, http.StatusOK, record.View())
+	return record.View(), nil
 }
 
 // list lists rules, including revoked and expired ones.
@@ -132,7 +132,7 @@ func (h *handlers) add(w http.ResponseWriter, r *http.Request) error {
 
 // revoke revokes a rule. It reads the rule first to know which session to lock. A rule never
 // changes its session.
-func (h *handlers) revoke(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) revoke(r *http.Request) error {
 	actor, err := wire.Actor(r)
 	if err != nil {
 		return err
@@ -142,9 +142,6 @@ func (h *handlers) revoke(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.RevokeRule{RuleID: record.Rule.RuleID, SessionID: record.Rule.SessionID, Actor: actor}
-	if _, err := h.store.Do(r.Context(), command); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	_, err = h.store.Do(r.Context(), command)
+	return err
 }

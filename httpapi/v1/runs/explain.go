@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/explain"
@@ -11,37 +12,29 @@ import (
 )
 
 // explainRequest explains what an approval or a question waits for.
-func (h *handlers) explainRequest(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) explainRequest(r *http.Request) (*api.RequestExplanation, error) {
 	handle := wire.PathID(r, "handle")
 	if !refusal.ValidID(handle) {
-		return refusal.UnknownRequest(wire.Shown(handle))
+		return nil, refusal.UnknownRequest(wire.Shown(handle))
 	}
 	actor, err := wire.Actor(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	explained, err := h.explanations(r.Context()).OfRequest(r.Context(), handle, actor)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, explained)
+	return h.explanations(r.Context()).OfRequest(r.Context(), handle, actor)
 }
 
 // explainRun explains what a run waits for.
-func (h *handlers) explainRun(w http.ResponseWriter, r *http.Request) error {
+func (h *handlers) explainRun(r *http.Request) (*api.RunExplanation, error) {
 	runID := wire.PathID(r, "run_id")
 	if !refusal.ValidID(runID) {
-		return refusal.UnknownRun(wire.Shown(runID))
+		return nil, refusal.UnknownRun(wire.Shown(runID))
 	}
 	actor, err := wire.Actor(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	explained, err := h.explanations(r.Context()).OfRun(r.Context(), runID, actor)
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, explained)
+	return h.explanations(r.Context()).OfRun(r.Context(), runID, actor)
 }
 
 // explanations returns the collector for the context's caller.

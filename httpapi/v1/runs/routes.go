@@ -4,6 +4,7 @@ package runs
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -43,10 +44,10 @@ func Routes(options Options) []wire.Route {
 		wire.Post("/v1/runs", auth.Work, h.createRun),
 		wire.Get("/v1/runs", auth.Read, h.listRuns),
 		wire.Get("/v1/runs/{run_id}", auth.Read, h.getRun),
-		wire.Get("/v1/runs/{run_id}/explain", auth.Read, h.explainRun),
+		wire.Get("/v1/runs/{run_id}/explain", auth.Read, wire.Reply(http.StatusOK, h.explainRun)),
 		wire.Post("/v1/runs/{run_id}/cancel", auth.Cancel, h.cancelRun),
 		wire.Post("/v1/runs/{run_id}/retry", auth.Decide, h.retryRun),
-		wire.Get("/v1/requests/{handle}/explain", auth.Read, h.explainRequest),
+		wire.Get("/v1/requests/{handle}/explain", auth.Read, wire.Reply(http.StatusOK, h.explainRequest)),
 		wire.Get("/v1/effects", auth.Read, h.listEffects),
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // createStreamTicket creates a ticket for one connection to a stream. Only this reply contains it.
-func (i *identities) createStreamTicket(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
+func (i *identities) createStreamTicket(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateStreamTicketBody
 	var faults refusal.Faults
 	if err := i.bodies.Decode(w, r, &body, &faults); err != nil {
@@ -25,7 +25,7 @@ func (i *identities) createStreamTicket(w http.ResponseWriter, r *http.Request, 
 		faults.Add("/path", "must be the path of a stream, as /v1/stream or /v1/runs/{run_id}/stream, without a host, of at most %d bytes", api.MaxTicketPath)
 		return faults.Err()
 	}
-	ticket, err := keyring.Ticket(r.Context(), auth.From(r.Context()), path)
+	ticket, err := i.access.Keyring.Ticket(r.Context(), auth.From(r.Context()), path)
 	if err != nil {
 		return err
 	}

@@ -31,10 +31,10 @@ func Routes(access *wire.Access, bodies *wire.Bodies, provider *oidc.Provider, s
 	return []wire.Route{
 		wire.Post("/v1/tokens", auth.Administer, i.withKeyring(i.createToken)),
 		wire.Get("/v1/tokens", auth.Administer, i.withKeyring(i.listTokens)),
-		wire.Get("/v1/tokens/{token_id}", auth.Administer, i.withKeyring(i.getToken)),
+		wire.Get("/v1/tokens/{token_id}", auth.Administer, i.withKeyring(wire.Reply(http.StatusOK, i.getToken))),
 		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, i.withKeyring(i.rotateToken)),
-		wire.Delete("/v1/tokens/{token_id}", auth.Administer, i.withKeyring(i.revokeToken)),
-		wire.Get("/v1/me", auth.Known, i.showMe),
+		wire.Delete("/v1/tokens/{token_id}", auth.Administer, i.withKeyring(wire.NoContent(i.revokeToken))),
+		wire.Get("/v1/me", auth.Known, wire.Reply(http.StatusOK, i.showMe)),
 		// The token is in the body, or there is nothing to sign in to.
 		wire.Post("/v1/login", auth.Public, i.signIn),
 		wire.Post("/v1/logout", auth.Known, i.signOut),
@@ -49,17 +49,17 @@ func Routes(access *wire.Access, bodies *wire.Bodies, provider *oidc.Provider, s
 var errNoKeyring = refusal.New(wire.CodeServiceUnavailable, "this service keeps no tokens")
 
 // withKeyring returns the handler of a route that needs the manager of tokens.
-func (i *identities) withKeyring(handle func(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error) wire.HandlerFunc {
+func (i *identities) withKeyring(handle wire.HandlerFunc) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if i.access.Keyring == nil {
 			return errNoKeyring
 		}
-		return handle(w, r, i.access.Keyring)
+		return handle(w, r)
 	}
 }
 
 // createToken creates a token. Only this reply contains its secret.
-func (i *identities) createToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
+func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateTokenBody
 	if err := i.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request, keyring
 	if err != nil {
 		return err
 	}
-	reply, replayed, err := keyring.Create(r.Context(), &body, auth.From(r.Context()).Principal, key)
+	reply, replayed, err := i.access.Keyring.Create(r.Context(), &body, auth.From(r.Context()).Principal, key)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request, keyring
 }
 
 // listTokens answers with a page of tokens, oldest first.
-func (i *identities) listTokens(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
+func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 	query := wire.Query(r)
 	if err := tokenList.CheckFilters(query, ""); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request, keyring 
 		}
 		q.AfterID = after[1]
 	}
-	tokens, err := keyring.List(r.Context(), q)
+	tokens, err := i.access.Keyring.List(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -121,46 +121,42 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request, keyring 
 	return wire.Respond(w, r, http.StatusOK, page)
 }
 
-func (i *identities) getToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
-	token, err := keyring.Token(r.Context(), wire.PathID(r, "token_id"))
+func (i *identities) getToken(r *http.Request) (api.TokenView, error) {
+	token, err := i.access.Keyring.Token(r.Context(), wire.PathID(r, "token_id"))
 	if err != nil {
-		return err
+		return api.TokenView{}, err
 	}
-	return wire.Respond(w, r, http.StatusOK, token.View())
+	return token.View(), nil
 }
 
 // rotateToken gives a token a new secret, which only this reply contains.
-func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
+func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	var body api.RotateTokenBody
 	if err := i.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err
 	}
-	reply, err := keyring.Rotate(r.Context(), wire.PathID(r, "token_id"), body.GraceMs)
+	reply, err := i.access.Keyring.Rotate(r.Context(), wire.PathID(r, "token_id"), body.GraceMs)
 	if err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-func (i *identities) revokeToken(w http.ResponseWriter, r *http.Request, keyring *auth.Keyring) error {
-	if err := keyring.Revoke(r.Context(), wire.PathID(r, "token_id"), true); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (i *identities) revokeToken(r *http.Request) error {
+	return i.access.Keyring.Revoke(r.Context(), wire.PathID(r, "token_id"), true)
 }
 
-// showMe answers with the caller's identity. When no credential is required, that is the name in
+// showMe returns the caller's identity. When no credential is required, that is the name in
 // X-Actor.
-func (i *identities) showMe(w http.ResponseWriter, r *http.Request) error {
+func (i *identities) showMe(r *http.Request) (api.Me, error) {
 	identity := auth.From(r.Context())
 	me := identity.Me()
 	if identity.Via == auth.ViaOpen {
 		actor, err := wire.Actor(r)
 		if err != nil {
-			return err
+			return api.Me{}, err
 		}
 		me.Principal = actor.Name
 	}
-	return wire.Respond(w, r, http.StatusOK, me)
+	return me, nil
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// readMailbox leases the available messages and shows them.
-func (h *Handlers) readMailbox(w http.ResponseWriter, r *http.Request) error {
+// readMailbox leases the available messages and returns them.
+func (h *Handlers) readMailbox(r *http.Request) ([]api.MessageView, error) {
 	if err := checkSite(r); err != nil {
-		return err
+		return nil, err
 	}
-	return h.respondMessages(w, r, false)
+	return h.messages(r, false)
 }
 
-func (h *Handlers) readDeadLetters(w http.ResponseWriter, r *http.Request) error {
-	return h.respondMessages(w, r, true)
+func (h *Handlers) readDeadLetters(r *http.Request) ([]api.MessageView, error) {
+	return h.messages(r, true)
 }
 
-func (h *Handlers) respondMessages(w http.ResponseWriter, r *http.Request, deadLetters bool) error {
+func (h *Handlers) messages(r *http.Request, deadLetters bool) ([]api.MessageView, error) {
 	sessionID := wire.PathID(r, "session_id")
 	reply, err := h.DoInSession(r, sessionID, &runs.ReadMailbox{SessionID: sessionID, DeadLetters: deadLetters})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !deadLetters {
 		linkMessages(r.Context(), reply.Messages)
@@ -34,7 +34,7 @@ func (h *Handlers) respondMessages(w http.ResponseWriter, r *http.Request, deadL
 	for i := range reply.Messages {
 		views[i] = reply.Messages[i].View()
 	}
-	return wire.Respond(w, r, http.StatusOK, views)
+	return views, nil
 }
 
 // checkSite refuses a browser's read from another origin of the same site (for example another

@@ -4,6 +4,7 @@ package work
 
 import (
 	"log/slog"
+	"net/http"
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
@@ -43,8 +44,8 @@ func New(o Options) *Handlers { return &Handlers{o, grants{o.Signing, o.Issuer}}
 func (h *Handlers) Routes() []wire.Route {
 	return []wire.Route{
 		// Reading the mailbox leases the returned messages.
-		wire.GetOnly("/v1/sessions/{session_id}/mailbox", auth.Work, h.readMailbox),
-		wire.Get("/v1/sessions/{session_id}/mailbox/dead-letter", auth.Administer, h.readDeadLetters),
+		wire.GetOnly("/v1/sessions/{session_id}/mailbox", auth.Work, wire.Reply(http.StatusOK, h.readMailbox)),
+		wire.Get("/v1/sessions/{session_id}/mailbox/dead-letter", auth.Administer, wire.Reply(http.StatusOK, h.readDeadLetters)),
 		wire.Post("/v1/sessions/{session_id}/mailbox/{message_id}/ack", auth.Work, h.acknowledgeMessage),
 		wire.Post("/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", auth.Administer, h.replayMessage),
 		wire.Post("/v1/runs/claim", auth.Work, h.claimRuns),
