@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -21,33 +20,20 @@ type AuditExportParams struct {
 // no deadline except ctx. If it fails, the output lacks its last line, which shows
 // that it is incomplete. Errors: [ErrNotFound]; [ErrForbidden]; any error of the writer.
 func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to io.Writer) error {
-	query := url.Values{}
+	export := call{method: http.MethodGet, path: at("/v1/audit/export"), query: url.Values{}}
 	if params.SessionID != "" {
-		query.Set("session_id", params.SessionID)
+		export.query.Set("session_id", params.SessionID)
 	}
 	if params.SinceMs > 0 {
-		query.Set("since_ms", strconv.FormatInt(params.SinceMs, 10))
+		export.query.Set("since_ms", strconv.FormatInt(params.SinceMs, 10))
 	}
-	of := call{method: http.MethodGet, path: at("/v1/audit/export")}
-	request, err := http.NewRequestWithContext(ctx, of.method, c.baseURL+of.path.text+"?"+query.Encode(), http.NoBody)
+	response, err := c.open(ctx, export, nil)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrInvalid, of, err)
-	}
-	c.head(ctx, request.Header)
-	response, err := c.http.Do(request)
-	if err != nil {
-		return broken(ctx, of, err)
+		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		text, err := io.ReadAll(io.LimitReader(response.Body, MaxReplyBytes))
-		if err != nil {
-			return broken(ctx, of, err)
-		}
-		return problem(response, text)
-	}
 	if _, err := io.Copy(to, response.Body); err != nil {
-		return broken(ctx, of, err)
+		return broken(ctx, export, err)
 	}
 	return nil
 }

@@ -281,6 +281,28 @@ func wholeDocument[T any](ctx context.Context, c *Client, made call, whole func(
 	return orNil(out, err)
 }
 
+// open makes a call once, without a deadline except ctx, for a reply that the caller reads as it arrives and closes.
+func (c *Client) open(ctx context.Context, made call, header http.Header) (*http.Response, error) {
+	request, err := c.request(ctx, made, nil)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(request.Header, header)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, broken(ctx, made, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, MaxReplyBytes))
+	if err != nil {
+		return nil, broken(ctx, made, err)
+	}
+	return nil, problem(response, text)
+}
+
 // remove makes a call that deletes something.
 func (c *Client) remove(ctx context.Context, what path, repeat repeatable) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: what, repeat: repeat})

@@ -23,16 +23,13 @@ type AskParentOptions struct {
 	ParentChannelIDs    []string
 }
 
-// AskParentResult is the reply of [Client.AskParent].
-type AskParentResult = api.AskParentReply
-
 // AskParent asks the parent's session on behalf of a run. If the ids of the request and of
 // the tool call are both empty, the client generates one, so that the call can be retried.
 // The same question is not asked twice. Errors besides a worker's usual ones:
 // [ErrNoParent]; [ErrSessionEnded] if the parent's session accepts no questions;
 // [ErrIDConflict] if the id is in use; [ErrRateLimited] with [api.CodeMailboxFull] until messages
 // of the run's session are acknowledged; [ErrInvalid].
-func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
+func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*api.AskParentReply, error) {
 	if request.ID == "" && request.ToolCallID == "" {
 		request.ID = newID("question")
 	}
@@ -40,7 +37,7 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 		Fence: &fence, Request: request, Park: options.Park, Checkpoint: options.Checkpoint,
 		RequesterProjectIDs: options.RequesterProjectIDs, RequesterChannelIDs: options.RequesterChannelIDs,
 		ParentProjectIDs: options.ParentProjectIDs, ParentChannelIDs: options.ParentChannelIDs,
-	}, func(reply *AskParentResult) bool { return hasRunID(&reply.Run) })
+	}, func(reply *api.AskParentReply) bool { return hasRunID(&reply.Run) })
 }
 
 // AskParent asks the parent's session.
@@ -73,7 +70,7 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 	if resume := t.claim.Resume; resume != nil && resume.Clarification != nil && resume.Clarification.RequestID == request.ID {
 		return t.answered(ctx, request)
 	}
-	var result *AskParentResult
+	var result *api.AskParentReply
 	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options)
 		return err == nil && result.Run.Lease == nil, err

@@ -275,12 +275,9 @@ func printableASCII(text string) bool {
 	return true
 }
 
-// VersionInfo is the name and version of the service.
-type VersionInfo = api.VersionInfo
-
-// Version returns the version of the service.
-func (c *Client) Version(ctx context.Context) (*VersionInfo, error) {
-	return get[VersionInfo](ctx, c, at("/version"), nil, "version")
+// Version returns the name and version of the service.
+func (c *Client) Version(ctx context.Context) (*api.VersionInfo, error) {
+	return get[api.VersionInfo](ctx, c, at("/version"), nil, "version")
 }
 
 // Ready returns nil if the service and its database are ready. [ErrUnavailable] means that

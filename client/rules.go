@@ -56,40 +56,10 @@ func (c *Client) RevokeRule(ctx context.Context, ruleID string) error {
 	return c.remove(ctx, at("/v1/rules", ruleID), always)
 }
 
-// ExplainParams describe a tool call.
-type ExplainParams struct {
-	SessionID   string
-	AgentID     string
-	ToolName    string
-	ToolCallID  string
-	Input       api.JSON
-	PatternKeys []string
-	Directory   string
-	// SensitivePaths and InputDigest are the ones of a pending approval, whose Input does not show its
-	// sensitive values.
-	SensitivePaths []string
-	InputDigest    string
-	// Effect and RememberForMs describe the decision whose rules are in Remember. Effect is
-	// RuleAllow if empty, and RememberForMs is 30 days if nil.
-	Effect        api.RuleEffect
-	RememberForMs *int64
-	// Also are handles of up to [api.MaxAlsoExplained] pending approvals: each choice in Remember says which of
-	// them its rule would have decided.
-	Also []string
-}
-
-// RuleExplanation is how the rules would decide a call.
-type RuleExplanation = api.RuleExplanation
-
 // ExplainRules returns how the rules would decide an approval for a call now, and why. It
 // changes nothing. Errors: [ErrInvalid].
-func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleExplanation, error) {
-	return post[RuleExplanation](ctx, c, at("/v1/rules/explain"), api.ExplainRulesBody{
-		SessionID: optional(params.SessionID), AgentID: optional(params.AgentID), ToolName: params.ToolName,
-		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys, Directory: params.Directory,
-		SensitivePaths: params.SensitivePaths, InputDigest: params.InputDigest,
-		Effect: params.Effect, RememberForMs: params.RememberForMs, Also: params.Also,
-	}, always, "decision")
+func (c *Client) ExplainRules(ctx context.Context, call api.ExplainRulesBody) (*api.RuleExplanation, error) {
+	return post[api.RuleExplanation](ctx, c, at("/v1/rules/explain"), call, always, "decision")
 }
 
 // RememberFor converts a duration for ApprovalResolution.RememberForMs and

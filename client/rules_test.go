@@ -62,19 +62,19 @@ func TestRulesOfTheRealService(t *testing.T) {
 	}
 	require.Equal(t, []string{"npm", unnamed.RuleID}, walked)
 
-	call := client.ExplainParams{SessionID: "s", AgentID: "coder", ToolName: "bash", Input: api.JSON(`{"command":"npm test"}`)}
+	call := api.ExplainRulesBody{SessionID: new("s"), AgentID: new("coder"), ToolName: "bash", Input: api.JSON(`{"command":"npm test"}`)}
 	explained := must(c.ExplainRules(ctx, call))(t)
 	require.Equal(t, api.RuleAllow, explained.Decision)
 	require.Contains(t, explained.Remember.Session, "in session s")
 	require.Contains(t, explained.Remember.Always, "in every session")
-	call.AgentID = "other"
+	call.AgentID = new("other")
 	explained = must(c.ExplainRules(ctx, call))(t)
 	require.Equal(t, api.RuleAsk, explained.Decision)
 	for _, rule := range explained.Rules {
 		require.False(t, rule.Applies)
 		require.NotEmpty(t, rule.WhyNot)
 	}
-	_, err = c.ExplainRules(ctx, client.ExplainParams{Input: api.JSON(`1`)})
+	_, err = c.ExplainRules(ctx, api.ExplainRulesBody{Input: api.JSON(`1`)})
 	require.ErrorIs(t, err, client.ErrInvalid)
 
 	require.NoError(t, c.RevokeRule(ctx, "npm"))

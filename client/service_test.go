@@ -93,7 +93,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 
 	require.NoError(t, c.Ready(ctx))
 	version := must(c.Version(ctx))(t)
-	require.Equal(t, &client.VersionInfo{Name: "holdpoint", Version: "v0-test"}, version)
+	require.Equal(t, &api.VersionInfo{Name: "holdpoint", Version: "v0-test"}, version)
 
 	session := must(c.CreateSession(ctx, client.CreateSessionParams{AgentID: "coder", Metadata: map[string]string{"team": "a"}}))(t)
 	again := must(c.CreateSession(ctx, client.CreateSessionParams{SessionID: session.SessionID}))(t)

@@ -59,16 +59,13 @@ func (c *Client) GetSession(ctx context.Context, sessionID string) (*api.Session
 	return get[api.SessionView](ctx, c, at("/v1/sessions", sessionID), nil, "session_id", "status")
 }
 
-// InterruptResult is the result of an interrupt.
-type InterruptResult = api.InterruptReply
-
 // InterruptSession interrupts the session's active run and declines the parent
 // clarifications that wait in it. The reason may be empty. It is not retried if its reply is
 // lost: it would interrupt the next run. Errors: [ErrNotFound].
-func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string) (*InterruptResult, error) {
+func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string) (*api.InterruptReply, error) {
 	return wholeDocument(ctx, c, call{
 		method: http.MethodPost, path: at("/v1/sessions", sessionID, "interrupt"), body: api.ReasonBody{Reason: reason}, repeat: ifNotTaken,
-	}, func(reply *InterruptResult) bool { return hasSessionID(&reply.Session) })
+	}, func(reply *api.InterruptReply) bool { return hasSessionID(&reply.Session) })
 }
 
 // AmendSession changes a session's metadata, label and origin. Errors: [ErrNotFound],

@@ -226,44 +226,35 @@ func (s *streamReader) run(ctx context.Context) error {
 // errStreamEnded is the reason for the pause before reconnecting.
 var errStreamEnded = fmt.Errorf("%w: the stream ended", ErrUnavailable)
 
+// errSilent ends a connection that has been silent for too long.
+var errSilent = fmt.Errorf("%w: the stream was silent for %s", ErrUnavailable, StreamSilence)
+
 // connect reads one connection to its end. It returns nil if the service ended the stream
 // normally.
 func (s *streamReader) connect(parent context.Context) error {
-	ctx, cancel := context.WithCancel(parent)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
 	of := call{method: http.MethodGet, path: s.path}
-	request, err := http.NewRequestWithContext(ctx, of.method, s.client.baseURL+s.path.text, http.NoBody)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrInvalid, of, err)
-	}
-	s.client.head(parent, request.Header)
-	request.Header.Set("Accept", "text/event-stream")
+	header := http.Header{"Accept": {"text/event-stream"}}
 	if s.after != "" {
-		request.Header.Set("Last-Event-ID", s.after)
+		header.Set("Last-Event-ID", s.after)
 	}
 	// The timer covers connecting and each wait for the next bytes, but not the caller's
 	// processing of an item.
-	watchdog := time.AfterFunc(StreamSilence, cancel)
+	watchdog := time.AfterFunc(StreamSilence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
-	response, err := s.client.http.Do(request)
+	response, err := s.client.open(ctx, of, header)
 	if err != nil {
-		return broken(parent, of, err)
+		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		text, err := io.ReadAll(io.LimitReader(response.Body, MaxReplyBytes))
-		if err != nil {
-			return broken(parent, of, err)
-		}
-		return problem(response, text)
-	}
 	switch err := s.read(watchedReader{response.Body, watchdog}); {
 	case err == nil || s.done:
 		return nil
 	case errors.Is(err, errFrame):
 		return fmt.Errorf("%s: %w", of, err)
 	default:
-		return broken(parent, of, err)
+		return broken(ctx, of, err)
 	}
 }
 

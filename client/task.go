@@ -162,7 +162,7 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 			return nil, err
 		}
 	}
-	var result *SuspendResult
+	var result *api.SuspendReply
 	err = t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
 		// Without a lease the run can be claimed again, even if everything was settled at

@@ -235,15 +235,15 @@ func (t *tools) ruleText(ctx context.Context, arguments resolveArguments) (strin
 		if request.ID != arguments.RequestID {
 			continue
 		}
-		params := client.ExplainParams{
-			SessionID: run.SessionID, AgentID: run.AgentID, ToolName: request.ToolName, ToolCallID: request.ToolCallID,
+		call := api.ExplainRulesBody{
+			SessionID: pointer(run.SessionID), AgentID: pointer(run.AgentID), ToolName: request.ToolName, ToolCallID: request.ToolCallID,
 			Input: request.Input, PatternKeys: request.PatternKeys, Directory: request.Directory,
 			SensitivePaths: request.SensitivePaths, InputDigest: request.InputDigest,
 		}
 		if arguments.Behavior == api.BehaviorDeny {
-			params.Effect = api.RuleDeny
+			call.Effect = api.RuleDeny
 		}
-		explained, err := t.Client.ExplainRules(ctx, params)
+		explained, err := t.Client.ExplainRules(ctx, call)
 		if err != nil {
 			return "", err
 		}

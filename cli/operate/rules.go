@@ -165,11 +165,15 @@ func (c *rulesExplain) Run(ctx context.Context, terminal *console.Console) error
 			return err
 		}
 	}
+	call := api.ExplainRulesBody{ToolName: c.ToolName, Input: input, PatternKeys: c.PatternKeys, Directory: c.Directory}
+	if c.SessionID != "" {
+		call.SessionID = &c.SessionID
+	}
+	if c.AgentID != "" {
+		call.AgentID = &c.AgentID
+	}
 	return c.Call(func(opened *client.Client) error {
-		explained, err := opened.ExplainRules(ctx, client.ExplainParams{
-			SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Input: input, PatternKeys: c.PatternKeys,
-			Directory: c.Directory,
-		})
+		explained, err := opened.ExplainRules(ctx, call)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
-	"github.com/holdpoint/holdpoint/client"
 )
 
 // sheet is "Allow and …": the rules that allowing a request can write.
@@ -85,8 +84,8 @@ func (s *screen) explain() tea.Cmd {
 		handles[i] = asked.others[i].handle()
 	}
 	return func() tea.Msg {
-		found, err := s.client.ExplainRules(s.ctx, client.ExplainParams{
-			SessionID: one.sessionID, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
+		found, err := s.client.ExplainRules(s.ctx, api.ExplainRulesBody{
+			SessionID: &one.sessionID, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
 			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, Directory: one.approval.Directory,
 			SensitivePaths: one.approval.SensitivePaths, InputDigest: one.approval.InputDigest, RememberForMs: &asked.forMs, Also: handles,
 		})

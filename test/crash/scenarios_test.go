@@ -149,7 +149,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "heartbeat with a checkpoint", prepare: held,
-		call: does(func(t *trial) (*client.HeartbeatResult, error) {
+		call: does(func(t *trial) (*api.HeartbeatReply, error) {
 			return t.client.Heartbeat(t.ctx, t.runID, client.HeartbeatParams{Fence: t.fence, LeaseMs: longLeaseMs, Checkpoint: api.JSON(`{"step":2}`)})
 		}),
 		// The lease was one of half a minute.
@@ -385,7 +385,7 @@ func cancelQuestion(runID func(*trial) string) step {
 }
 
 func interrupt(sessionID func(*trial) string) step {
-	return does(func(t *trial) (*client.InterruptResult, error) {
+	return does(func(t *trial) (*api.InterruptReply, error) {
 		return t.client.InterruptSession(t.ctx, sessionID(t), "")
 	})
 }

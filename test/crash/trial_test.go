@@ -112,7 +112,7 @@ func (t *trial) remember(claim *api.Claim) error {
 }
 
 func suspend(suspension *api.Suspension) step {
-	return does(func(t *trial) (*client.SuspendResult, error) {
+	return does(func(t *trial) (*api.SuspendReply, error) {
 		return t.client.Suspend(t.ctx, t.runID, t.fence, *suspension)
 	})
 }
