@@ -57,9 +57,13 @@ func TestInstallingKeepsWhatIsThere(t *testing.T) {
 	require.True(t, changed)
 	require.Equal(t, strings.Replace(text, hookLine, hookLine+" --server http://127.0.0.1:1", 1), string(moved))
 
-	for _, bad := range []string{``, `[]`, `{`, `{"hooks": []}`, `{"hooks": {"PreToolUse": {}}}`, `{"a": 1, "a": 2}`, "{} // mine"} {
+	for bad, why := range map[string]string{
+		``: "is not a JSON object", `[]`: "is not a JSON object", `{`: "unexpected EOF", `{"hooks": []}`: "hooks: is not a JSON object",
+		`{"hooks": {"PreToolUse": {}}}`: "hooks.PreToolUse: ", `{"a": 1, "a": 2}`: "duplicate", "{} // mine": "has extra text after the JSON object",
+		"// mine\n{}": "invalid character '/'",
+	} {
 		_, _, err := withHook([]byte(bad), claude, preToolUse, "*", hookLine)
-		require.Error(t, err, bad)
+		require.ErrorContains(t, err, why, bad)
 	}
 }
 

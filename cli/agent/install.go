@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -223,16 +222,16 @@ func isHook(command string) bool {
 // earlier holdpoint hook for the same tools; with two hooks a person would be asked twice.
 // It reports whether the settings change.
 func withHook(settings []byte, of *codingAgent, event, matcher, command string) (after []byte, changed bool, err error) {
-	root, err := members(settings)
+	root, err := canonical.Members(settings)
 	if err != nil {
 		return nil, false, err
 	}
-	hooks, err := members(root.get("hooks", "{}"))
+	hooks, err := canonical.Members(memberOf(root, "hooks", "{}"))
 	if err != nil {
 		return nil, false, fmt.Errorf("hooks: %w", err)
 	}
 	var entries []jsontext.Value
-	if err := json.Unmarshal(hooks.get(event, "[]"), &entries); err != nil {
+	if err := json.Unmarshal(memberOf(hooks, event, "[]"), &entries); err != nil {
 		return nil, false, fmt.Errorf("hooks.%s: %w", event, err)
 	}
 	entry, err := json.Marshal(of.entry(matcher, command))
@@ -253,11 +252,11 @@ func withHook(settings []byte, of *codingAgent, event, matcher, command string) 
 	if err != nil {
 		return nil, false, err
 	}
-	hooks = hooks.set(event, list)
+	hooks = withMember(hooks, event, list)
 	if of.noMatcher {
-		root = root.set("version", root.get("version", "1"))
+		root = withMember(root, "version", memberOf(root, "version", "1"))
 	}
-	after, err = indented(root.set("hooks", hooks.text()).text())
+	after, err = indented(canonical.Join(withMember(root, "hooks", canonical.Join(hooks))))
 	return after, true, err
 }
 
@@ -298,70 +297,24 @@ func indented(text jsontext.Value) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// object is a JSON object that keeps its order.
-type object []member
-
-type member struct {
-	name  string
-	value jsontext.Value
-}
-
-func members(text jsontext.Value) (object, error) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(text))
-	open, err := decoder.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	if open.Kind() != '{' {
-		return nil, errors.New("is not a JSON object")
-	}
-	var read object
-	for decoder.PeekKind() == '"' {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		one := member{name: name.String()}
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		one.value = bytes.Clone(value)
-		read = append(read, one)
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has extra text after the JSON object")
-	}
-	return read, nil
-}
-
-func (o object) get(name, otherwise string) jsontext.Value {
-	for _, one := range o {
-		if one.name == name {
-			return one.value
+// memberOf returns the value of a member, or otherwise.
+func memberOf(members []canonical.Member, name, otherwise string) jsontext.Value {
+	for _, one := range members {
+		if one.Is(name) {
+			return one.Value
 		}
 	}
 	return jsontext.Value(otherwise)
 }
 
-func (o object) set(name string, value jsontext.Value) object {
-	for i, one := range o {
-		if one.name == name {
-			o[i].value = value
-			return o
+// withMember sets a member in its place, or adds it at the end.
+func withMember(members []canonical.Member, name string, value []byte) []canonical.Member {
+	for i, one := range members {
+		if one.Is(name) {
+			members[i].Value = value
+			return members
 		}
 	}
-	return append(o, member{name, value})
-}
-
-func (o object) text() jsontext.Value {
-	parts := make([]string, len(o))
-	for i, one := range o {
-		name, _ := jsontext.AppendQuote(nil, one.name) // a name from valid JSON is valid
-		parts[i] = string(name) + ":" + string(one.value)
-	}
-	return jsontext.Value("{" + strings.Join(parts, ",") + "}")
+	quoted, _ := jsontext.AppendQuote(nil, name) // the names of agents' members are ASCII
+	return append(members, canonical.Member{Name: quoted, Value: value})
 }

@@ -63,8 +63,11 @@ func Count(object []byte) (count int64) {
 func eachMember(object []byte, found func(name, value []byte)) error {
 	// A decoder reads a bytes.Buffer in place, so its results are parts of the text.
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
-		return errors.New("not an object")
+	switch token, err := decoder.ReadToken(); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case err != nil || token.Kind() != '{':
+		return errors.New("is not a JSON object")
 	}
 	part := func() ([]byte, error) {
 		value, err := decoder.ReadValue()
@@ -89,7 +92,7 @@ func eachMember(object []byte, found func(name, value []byte)) error {
 		return err
 	}
 	if trailing := bytes.TrimLeft(object[decoder.InputOffset():], " \t\r\n"); len(trailing) > 0 {
-		return errors.New("there is more behind it")
+		return errors.New("has extra text after the JSON object")
 	}
 	return nil
 }
