@@ -143,13 +143,16 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 		return nil, err
 	}
 	s.assembly = service.New(service.Options{
-		Store: s.store, Logger: s.logger, Keyring: keyring, Signing: signatures, SecretKeys: s.secrets,
-		Version: version(), OpenAPIYAML: openAPIYAML, OpenAPIJSON: openAPIJSON, Pages: shown,
-		Faces: []kit.Mount{
-			overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: service.NowMs, ExternalURL: options.ExternalURL}),
-			service.Documents(Documents(), openAPIJSON),
+		Options: httpapi.Options{
+			Logger: s.logger, Keyring: keyring, Signing: signatures,
+			Version: version(), OpenAPIYAML: openAPIYAML, OpenAPIJSON: openAPIJSON, Pages: shown,
+			Faces: []kit.Mount{
+				overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: service.NowMs, ExternalURL: options.ExternalURL}),
+				service.Documents(Documents(), openAPIJSON),
+			},
+			Hosts: options.Hosts, Origins: options.Origins,
 		},
-		Hosts: options.Hosts, Origins: options.Origins, ExternalURL: options.ExternalURL,
+		Store: s.store, SecretKeys: s.secrets, ExternalURL: options.ExternalURL,
 		IntakeInterval: intakeInterval,
 		MaxAttempts:    cmp.Or(options.MaxAttempts, defaultMaxAttempts), IdempotencyRetention: idempotencyRetention, KeepRuns: options.KeepRuns,
 	})

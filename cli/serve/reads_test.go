@@ -94,8 +94,8 @@ func startWhole(t *testing.T) *whole {
 	require.NoError(t, err)
 	require.NoError(t, signatures.Publish(t.Context()))
 	assembled := assembly.New(assembly.Options{
-		Store: store, Keyring: keyring, SecretKeys: keys, Signing: signatures, Logger: slog.New(slog.DiscardHandler),
-		CallbackRoles: command.callbackRoles(),
+		Options: httpapi.Options{Keyring: keyring, Signing: signatures, Logger: slog.New(slog.DiscardHandler)},
+		Store:   store, SecretKeys: keys, CallbackRoles: command.callbackRoles(),
 	})
 	t.Cleanup(assembled.Close)
 	hooks := assembled.API.Webhooks()

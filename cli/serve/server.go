@@ -79,17 +79,20 @@ func (s *service) assemble() (*assembly.Service, error) {
 		return nil, err
 	}
 	return assembly.New(assembly.Options{
-		Store: s.store, Logger: s.logger, Keyring: s.keyring, Signing: s.signatures,
-		Version: console.Version(), OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
-		Pages: shown, Faces: s.faces(s.signatures), LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(), Delivered: s.admin.delivered(),
-		OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin, ExternalURL: s.ExternalURL,
-		Quota: wire.Quota{
-			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Held: s.LimitHeld, Streams: s.LimitStreams,
-			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns, Stored: s.LimitStored,
+		Options: httpapi.Options{
+			Logger: s.logger, Keyring: s.keyring, Signing: s.signatures,
+			Version: console.Version(), OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
+			Pages: shown, Faces: s.faces(s.signatures), LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(),
+			OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin, MaxRuleAge: s.RuleMaxAge,
+			Limits: httpapi.Limits{Quota: wire.Quota{
+				Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Held: s.LimitHeld, Streams: s.LimitStreams,
+				Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns, Stored: s.LimitStored,
+			}},
 		},
+		Store: s.store, ExternalURL: s.ExternalURL, Delivered: s.admin.delivered(),
 		SecretKeys: s.secretKeys, WebhookGuard: s.guard, CallbackGuard: s.callbacks, CallbackRoles: s.callbackRoles(), Review: s.review, Channels: s.channels, Escalations: s.escalations, OnCall: s.onCall,
 		MaxAttempts: s.MaxAttempts, IdempotencyRetention: time.Duration(s.IdempotencyRetention),
-		KeepRuns: time.Duration(s.KeepRuns), KeepRules: time.Duration(s.KeepRules), MaxRuleAge: s.RuleMaxAge,
+		KeepRuns: time.Duration(s.KeepRuns), KeepRules: time.Duration(s.KeepRules),
 	}), nil
 }
 

@@ -5,7 +5,6 @@ package service
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -13,13 +12,9 @@ import (
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/sealing"
-	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
-	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
@@ -35,28 +30,16 @@ import (
 // Options configure a [Service]. Store, Logger, Keyring and Signing must be set; other
 // features are off, or have a default, if zero.
 type Options struct {
-	Store   store.Store
-	Logger  *slog.Logger
-	Keyring *auth.Keyring
-	Signing *signing.Keys
+	// Options are the ones of the API. New sets what depends on the store and on the other options:
+	// everything that reads or writes rows, Hub, Claims, Webhooks, Notify, Issuer, Sealer and Reviewed.
+	httpapi.Options
 
-	Version                  string
-	OpenAPIYAML, OpenAPIJSON []byte
-	Pages                    httpapi.Pages
-	// Faces are served next to /v1.
-	Faces       []kit.Mount
-	LogRequests bool
-	Observer    wire.Observer
-	Tracer      wire.Tracer
+	Store store.Store
 	// Delivered observes each attempt to deliver to a webhook, or to notify a person by a channel.
 	Delivered func(channel string, outcome deliver.Outcome, took time.Duration)
 
-	OIDC               *oidc.Provider
-	ClientCertificates bool
-	Hosts, Origins     []string
-	ExternalURL        string
-	Quota              wire.Quota
-	SecretKeys         *sealing.Keys
+	ExternalURL string
+	SecretKeys  *sealing.Keys
 
 	// WebhookGuard and CallbackGuard restrict which addresses are called.
 	WebhookGuard, CallbackGuard egress.Guard
@@ -75,7 +58,6 @@ type Options struct {
 
 	MaxAttempts                               int64
 	IdempotencyRetention, KeepRuns, KeepRules time.Duration
-	MaxRuleAge                                time.Duration
 
 	// NowMs is the clock of people's addresses and of links; nil for this process's.
 	NowMs func() int64
@@ -159,15 +141,10 @@ func (s *Service) Trusted() *httpapi.Server {
 // faces returns the options of the HTTP server.
 func (s *Service) faces(webhooks *hooks.Service) httpapi.Options {
 	o := &s.options
-	options := httpapi.Options{
-		Version: o.Version, Logger: o.Logger, LogRequests: o.LogRequests, Observer: o.Observer, Tracer: o.Tracer,
-		Store: o.Store, Checkpoints: o.Store, Journal: o.Store, Redactor: o.Store, Backlogs: o.Store,
-		Hub: s.hub, Claims: s.Claims, Webhooks: webhooks, Notify: s.People, Pages: o.Pages, Faces: o.Faces,
-		OpenAPIYAML: o.OpenAPIYAML, OpenAPIJSON: o.OpenAPIJSON,
-		Keyring: o.Keyring, OIDC: o.OIDC, ClientCertificates: o.ClientCertificates, Hosts: o.Hosts, Origins: o.Origins,
-		Signing: o.Signing, Issuer: o.ExternalURL, Sealer: s.sealer(),
-		MaxRuleAge: o.MaxRuleAge, Limits: httpapi.Limits{Quota: o.Quota},
-	}
+	options := o.Options
+	options.Store, options.Checkpoints, options.Journal, options.Redactor, options.Backlogs = o.Store, o.Store, o.Store, o.Store, o.Store
+	options.Hub, options.Claims, options.Webhooks, options.Notify = s.hub, s.Claims, webhooks, s.People
+	options.Issuer, options.Sealer = o.ExternalURL, s.sealer()
 	if o.Review != nil {
 		options.Reviewed = codex.ChangesFiles
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -102,9 +103,12 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		quota = *options.Quota
 	}
 	assembled := service.New(service.Options{
-		Store: opened, Logger: logger, Keyring: keyring, Signing: signatures,
-		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(), Faces: faces,
-		LogRequests: options.Logger != nil, Tracer: options.Tracer, ExternalURL: options.ExternalURL, Quota: quota, SecretKeys: options.Sealer,
+		Options: httpapi.Options{
+			Logger: logger, Keyring: keyring, Signing: signatures,
+			OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(), Faces: faces,
+			LogRequests: options.Logger != nil, Tracer: options.Tracer, Limits: httpapi.Limits{Quota: quota},
+		},
+		Store: opened, ExternalURL: options.ExternalURL, SecretKeys: options.Sealer,
 		WebhookGuard: options.WebhookGuard, CallbackGuard: options.WebhookGuard,
 		Channels: options.Channels, Escalations: options.Store.Escalations, OnCall: options.OnCall, NowMs: options.NowMs,
 	})
