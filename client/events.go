@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/holdpoint/holdpoint/api"
 )
 
@@ -44,6 +46,18 @@ func (c *Client) AllSessionEvents(ctx context.Context, sessionID string, params 
 // error.
 func (c *Client) AllRunEvents(ctx context.Context, runID string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
 	return c.allEvents(ctx, at("/v1/runs", runID, "events"), params)
+}
+
+// ChangeIn returns what an event says about requests: nothing, unless the service itself wrote it.
+func ChangeIn(entry *api.RunEventEntry) (api.Change, error) {
+	decode := func(into any) error { return json.Unmarshal(entry.Event, into) }
+	var event struct {
+		Type api.EventType `json:"type"`
+	}
+	if err := decode(&event); err != nil {
+		return api.Change{}, err
+	}
+	return api.ChangeOf(event.Type, decode)
 }
 
 func (c *Client) listEvents(ctx context.Context, from path, params EventListParams) (entries []api.RunEventEntry, more bool, err error) {

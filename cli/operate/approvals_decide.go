@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
@@ -245,15 +243,12 @@ func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (
 		if err != nil {
 			return nil, err
 		}
-		var event struct {
-			Type     api.EventType         `json:"type"`
-			Requests []api.ApprovalRequest `json:"requests"`
-		}
-		if json.Unmarshal(entry.Event, &event) != nil || event.Type != api.EventWaitingForApproval {
+		change, err := client.ChangeIn(&entry)
+		if err != nil {
 			continue
 		}
-		for i := range event.Requests {
-			if request := &event.Requests[i]; request.ID == name || console.NamesHandle(name, request.Handle) {
+		for i := range change.Approvals {
+			if request := &change.Approvals[i]; request.ID == name || console.NamesHandle(name, request.Handle) {
 				newest = request
 			}
 		}

@@ -35,7 +35,7 @@ func (runEvents) table() table[api.RunEventEntry] {
 
 // eventBody has the members of events that are shown.
 type eventBody struct {
-	console.Settled
+	Type       string   `json:"type"`
 	RequestIDs []string `json:"request_ids"`
 	Content    string   `json:"content"`
 	Error      string   `json:"error"`
@@ -45,12 +45,14 @@ type eventBody struct {
 // eventText returns the type and a description of an event.
 func eventText(entry *api.RunEventEntry) (kind, what string) {
 	var body eventBody
-	if json.Unmarshal(entry.Event, &body) != nil {
+	change, err := client.ChangeIn(entry)
+	if err != nil || json.Unmarshal(entry.Event, &body) != nil {
 		return "", prompt.Compact(entry.Event)
 	}
 	var texts []string
-	for _, resolution := range body.Resolutions() {
-		texts = append(texts, resolution.RequestID+" "+resolutionText(&resolution))
+	for i := range change.Resolutions {
+		resolution := &change.Resolutions[i]
+		texts = append(texts, resolution.RequestID+" "+resolutionText(resolution))
 	}
 	if len(texts) == 0 && len(body.RequestIDs) > 0 {
 		texts = append(texts, strings.Join(body.RequestIDs, ", "))

@@ -19,7 +19,9 @@ func TestAWorkersEventDecidesNothing(t *testing.T) {
 		{`{"type":"note","resolutions":[` + resolution + `],"reason":"why"}`, "note", "why"},
 		{`{"type":"note","resolution":` + resolution + `}`, "note", ""},
 		{`{"type":"note","resolutions":[null]}`, "note", ""},
-		{`{"type":"note","resolutions":5}`, "", `{"type":"note","resolutions":5}`},
+		{`{"type":"note","resolutions":5}`, "note", ""},
+		{`{"type":"note","reason":5}`, "", `{"type":"note","reason":5}`},
+		{`{"type":"approval_resolved","resolutions":5}`, "", `{"type":"approval_resolved","resolutions":5}`},
 	} {
 		kind, what := eventText(&api.RunEventEntry{Event: api.JSON(test.event)})
 		require.Equal(t, []string{test.kind, test.what}, []string{kind, what}, test.event)

@@ -274,15 +274,11 @@ func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer
 		if err != nil {
 			return err
 		}
-		var event struct {
-			Type api.EventType `json:"type"`
-		}
-		if err := json.Unmarshal(entry.Event, &event); err != nil {
+		change, err := client.ChangeIn(&entry)
+		if err != nil {
 			return fmt.Errorf("event %s of run %s: %w", entry.ID, run.RunID, err)
 		}
-		if err := answer.take(event.Type, entry.Event); err != nil {
-			return err
-		}
+		answer.take(&change)
 		if answer.Outcome != "" {
 			break
 		}
@@ -310,48 +306,15 @@ func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer
 	return nil
 }
 
-// take reads one event of the service.
-func (a *Answer) take(kind api.EventType, text api.JSON) error {
-	var err error
-	switch {
-	case kind == api.EventWaitingForApproval:
-		var event struct {
-			Requests []api.ApprovalRequest `json:"requests"`
-		}
-		if err = json.Unmarshal(text, &event); err == nil && len(event.Requests) > 0 {
-			a.Approval, a.RequestID = &event.Requests[0], event.Requests[0].ID
-		}
-	case kind == api.EventWaitingForUserQuestion:
-		var event struct {
-			Requests []api.UserQuestionRequest `json:"requests"`
-		}
-		if err = json.Unmarshal(text, &event); err == nil && len(event.Requests) > 0 {
-			a.Question, a.RequestID = &event.Requests[0], event.Requests[0].ID
-		}
-	case kind == api.EventApprovalResolved:
-		var event struct {
-			Resolutions []api.Resolution `json:"resolutions"`
-		}
-		if err = json.Unmarshal(text, &event); err == nil {
-			a.settle(event.Resolutions)
-		}
-	case kind == api.EventUserQuestionResolved:
-		var event struct {
-			Resolution api.Resolution `json:"resolution"`
-		}
-		if err = json.Unmarshal(text, &event); err == nil {
-			a.settle([]api.Resolution{event.Resolution})
-		}
+// take keeps what an event of the service says about the request.
+func (a *Answer) take(change *api.Change) {
+	if len(change.Approvals) > 0 {
+		a.Approval, a.RequestID = &change.Approvals[0], change.Approvals[0].ID
 	}
-	if err != nil {
-		return fmt.Errorf("event %s: %w", kind, err)
+	if len(change.Questions) > 0 {
+		a.Question, a.RequestID = &change.Questions[0], change.Questions[0].ID
 	}
-	return nil
-}
-
-// settle takes the resolution of the request.
-func (a *Answer) settle(resolutions []api.Resolution) {
-	for _, resolution := range resolutions {
+	for _, resolution := range change.Resolutions {
 		if resolution.RequestID == a.RequestID {
 			a.Outcome, a.Resolution = resolution.Outcome, resolution
 		}

@@ -7,20 +7,24 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // event has the members of an event that the demo shows.
 type event struct {
-	Type        string            `json:"type"`
-	ID          string            `json:"id"` // of a tool call
-	RequestIDs  []string          `json:"request_ids"`
-	Resolutions []*api.Resolution `json:"resolutions"`
-	Resolution  *api.Resolution   `json:"resolution"`
+	Type       string   `json:"type"`
+	ID         string   `json:"id"` // of a tool call
+	RequestIDs []string `json:"request_ids"`
+	change     api.Change
 }
 
 func readEvent(entry *api.RunEventEntry) (*event, error) {
 	event := new(event)
-	if err := json.Unmarshal(entry.Event, event); err != nil {
+	err := json.Unmarshal(entry.Event, event)
+	if err == nil {
+		event.change, err = client.ChangeIn(entry)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read event %s: %w", entry.ID, err)
 	}
 	return event, nil
@@ -31,13 +35,9 @@ func (e *event) line() string {
 	if e.ID != "" {
 		words = append(words, e.ID)
 	}
-	switch api.EventType(e.Type) { //nolint:exhaustive // a worker's own events may have members of these names
-	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
-		for _, resolution := range append(e.Resolutions, e.Resolution) {
-			if resolution != nil {
-				words = append(words, resolution.RequestID, string(resolution.Outcome), "by", resolution.ResolvedBy)
-			}
-		}
+	for i := range e.change.Resolutions {
+		resolution := &e.change.Resolutions[i]
+		words = append(words, resolution.RequestID, string(resolution.Outcome), "by", resolution.ResolvedBy)
 	}
 	return strings.Join(words, " ")
 }
