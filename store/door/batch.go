@@ -273,7 +273,7 @@ func (d *Door) anotherDatabase() {
 // from an estimate that was slightly ahead, and later decisions must still see its results as due.
 // A change further ahead than the tolerance is ignored: the clock was set back.
 func (d *Door) momentFor(state *runs.State, nowMs int64) int64 {
-	latest, moment := nowMs+d.options.ClockTolerance.Milliseconds(), nowMs
+	latest, moment := nowMs+clockTolerance.Milliseconds(), nowMs
 	if session := state.Session; session != nil && session.UpdatedAtMs <= latest {
 		moment = max(moment, session.UpdatedAtMs)
 	}

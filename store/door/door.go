@@ -38,9 +38,6 @@ type Options struct {
 	// LockWait is how long a command waits for a session that another transaction has locked. The
 	// lane goes on with other sessions meanwhile. Default: 5 s.
 	LockWait time.Duration
-	// StallAfter is how long a batch may be in flight before Stalled reports its lane. Default: 5
-	// s.
-	StallAfter time.Duration
 	// CloseWithin limits how long Close waits. Default: 20 s.
 	CloseWithin time.Duration
 	// Values reads the requests whose schemas validate a caller's values, before the command enters
@@ -77,9 +74,6 @@ type Options struct {
 	// RememberedBytes limits the cache of session rows, which saves decisions from reading the
 	// database. A negative value disables the cache. Default: 64 MiB.
 	RememberedBytes int
-	// ClockTolerance is how far the time of a decision may be from the deciding clock if that clock
-	// was not read for it. Default: 100 ms.
-	ClockTolerance time.Duration
 	// Clock runs at the pace of the deciding clock, in milliseconds, and is never negative.
 	// Default: a monotonic clock.
 	Clock func() int64
@@ -90,6 +84,14 @@ type Options struct {
 	// Tracer creates spans. Default: none.
 	Tracer Tracer
 }
+
+const (
+	// stallAfter is how long a batch may be in flight before Stalled reports its lane.
+	stallAfter = 5 * time.Second
+	// clockTolerance is how far the time of a decision may be from the deciding clock if that clock
+	// was not read for it.
+	clockTolerance = 100 * time.Millisecond
+)
 
 // ErrPanicked is wrapped by the error of a command whose decision panicked. The command had no
 // effect.
@@ -121,12 +123,10 @@ func New(engine Engine, options Options) *Door {
 	options.MaxBatchRows = cmp.Or(max(options.MaxBatchRows, 0), 1024)
 	options.MaxBatchBytes = cmp.Or(max(options.MaxBatchBytes, 0), 4<<20)
 	options.LockWait = cmp.Or(options.LockWait, 5*time.Second)
-	options.StallAfter = cmp.Or(options.StallAfter, 5*time.Second)
 	options.CloseWithin = cmp.Or(options.CloseWithin, 20*time.Second)
 	options.Retries = cmp.Or(max(options.Retries, 0), 5)
 	options.Timeout = cmp.Or(options.Timeout, 30*time.Second)
 	options.RememberedBytes = cmp.Or(options.RememberedBytes, 64<<20)
-	options.ClockTolerance = cmp.Or(options.ClockTolerance, 100*time.Millisecond)
 	if options.Clock == nil {
 		started := time.Now()
 		options.Clock = func() int64 { return time.Since(started).Milliseconds() }
@@ -147,7 +147,7 @@ func New(engine Engine, options Options) *Door {
 	d := &Door{engine: engine, options: options}
 	cache := facts.Options{
 		Bytes: options.RememberedBytes, Runs: options.RememberedRuns, Rules: options.Rules, Webhooks: options.Webhooks, Addresses: options.NotifyAddressed,
-		Local: options.Clock, Tolerance: options.ClockTolerance,
+		Local: options.Clock, Tolerance: clockTolerance,
 	}
 	if clocked, able := engine.(Clocked); able {
 		cache.Decides = clocked.NowMs
@@ -168,7 +168,7 @@ func (d *Door) laneOptions() lanes.Options[*call] {
 	o := &d.options
 	return lanes.Options[*call]{
 		Lanes: o.Lanes, Shard: o.Shard, MaxBatch: o.MaxBatch, MaxRows: o.MaxBatchRows, MaxBytes: o.MaxBatchBytes,
-		LockWait: o.LockWait, StallAfter: o.StallAfter, CloseWithin: o.CloseWithin, Retries: o.Retries,
+		LockWait: o.LockWait, StallAfter: stallAfter, CloseWithin: o.CloseWithin, Retries: o.Retries,
 		// A command may have one delivery for each webhook.
 		ExtraRows: func() int { return d.facts.Webhooks.Set().Len() },
 		Carry:     d.carryOut, Fail: d.fail, Began: d.began, Clock: o.Clock, Logger: o.Logger,

@@ -15,7 +15,7 @@ type LaneState = lanes.State
 func (d *Door) Lanes() []LaneState { return d.lanes.States() }
 
 // Stalled returns a [runs.NotReadyError] that wraps runs.ErrUnavailable and names a lane whose
-// batch has been in flight for Options.StallAfter or longer. It returns nil if there is none.
+// batch has been in flight for stallAfter or longer. It returns nil if there is none.
 func (d *Door) Stalled() error {
 	lane, busy, stalled := d.lanes.Stalled()
 	if !stalled {

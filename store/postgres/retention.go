@@ -9,7 +9,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
-	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // retentionTimeout bounds one transaction of the retention.
@@ -78,7 +77,6 @@ WHERE rule_id IN (
 var retention = retain.Statements{
 	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
 	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, TrimSession: sqlTrimSession,
-	AddEntry: tokens.NewEntry, HoldCaller: tokens.HoldCaller,
 }
 
 // alone implements [retain.Alone].

@@ -110,7 +110,7 @@ func (r *Retention) redact(ctx context.Context, tx Transaction, redaction *upkee
 	if _, err := tx.Write(ctx, s.Changed, sessionID); err != nil {
 		return 0, err
 	}
-	return len(gone), r.sql.addEntry(ctx, tx, redaction.Entry())
+	return len(gone), addEntry(ctx, tx, redaction.Entry())
 }
 
 // redactOne deletes the body of one event and what it reports.

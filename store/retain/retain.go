@@ -7,7 +7,6 @@ package retain
 import (
 	"cmp"
 	"context"
-	"iter"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -15,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // Transaction is a transaction that has nothing else in it.
@@ -45,11 +45,6 @@ type Statements struct {
 	// TrimSession deletes the session $1 if it is empty, unchanged since $2 and without a rule in force at $3. It returns the life
 	// of the deleted session, "" if no checkpoint of the audit can name it.
 	TrimSession string
-	// AddEntry returns the statement that adds a line to the audit's own log, and its arguments.
-	AddEntry func(*journal.Entry) (sql string, args []any)
-	// HoldCaller returns the statements that each change no row unless the line's caller may still change
-	// something, with their arguments; none for a line without a caller.
-	HoldCaller func(*journal.Entry) iter.Seq2[string, []any]
 }
 
 // The statements of retention that are the same in both engines, whose tests check their plans: of session $1,
@@ -130,7 +125,7 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	}
 	// Without a line in the audit's own log, another session with the id would look like a forgery.
 	if life := removed[0]; life != "" {
-		err = s.addEntry(ctx, tx, journal.New(nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: sessionID, Life: life}))
+		err = addEntry(ctx, tx, journal.New(nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: sessionID, Life: life}))
 	}
 	return trimmed, err
 }
@@ -166,14 +161,13 @@ func trimLog(ctx context.Context, tx Transaction, s *Statements, sessionID strin
 }
 
 // addEntry writes a line of the audit's own log.
-func (s *Statements) addEntry(ctx context.Context, tx Transaction, entry *journal.Entry) error {
-	for hold, args := range s.HoldCaller(entry) {
+func addEntry(ctx context.Context, tx Transaction, entry *journal.Entry) error {
+	for hold, args := range tokens.HoldCaller(entry) {
 		if held, err := tx.Write(ctx, hold, args...); err != nil || held == 0 {
 			return cmp.Or(err, auth.Invalid())
 		}
 	}
-	sql, args := s.AddEntry(entry)
-	_, err := tx.Write(ctx, sql, args...)
+	_, err := tx.Write(ctx, tokens.AddEntry, tokens.EntryArgs(entry)...)
 	return err
 }
 

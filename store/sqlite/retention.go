@@ -7,7 +7,6 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/retain"
-	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // The statements of retention. No others delete decided rows.
@@ -94,7 +93,6 @@ WHERE rule_id IN (SELECT k.value FROM json_each($2) AS k) AND created_at_ms < $1
 var retention = retain.Statements{
 	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
 	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns}, TrimSession: sqlTrimSession,
-	AddEntry: tokens.NewEntry, HoldCaller: tokens.HoldCaller,
 }
 
 // alone implements [retain.Alone]. It queues for the write connection, and delays batches at most by the

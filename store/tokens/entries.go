@@ -28,9 +28,6 @@ func EntryArgs(e *journal.Entry) []any {
 	return []any{e.TimestampMs, string(e.Type), e.Actor, string(e.Body), e.BodyDigest}
 }
 
-// NewEntry returns the statement that adds a line, and its arguments.
-func NewEntry(e *journal.Entry) (sql string, args []any) { return AddEntry, EntryArgs(e) }
-
 // Guarded returns the writes and, before all but the locks, the statements that hold the callers of their
 // entries. Each transaction locks its caller's token before other rows, so that no two wait for each other.
 func Guarded(writes []Write) []Write {

@@ -96,7 +96,7 @@ var places = []place{
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/load", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes", "store/door", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("internal/cpulimit", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/retain", ours: with("internal/failpoint", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/retain", ours: with("audit", "auth/signing", "internal/cpulimit", "internal/failpoint", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/postgres", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
 	{name: "store/sqlite", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},

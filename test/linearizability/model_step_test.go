@@ -16,7 +16,7 @@ import (
 const clockSlackMs = 20
 
 // clockToleranceMs is by how much a lease may be reckoned from an earlier moment, when the
-// replica did not read the clock for it (door.Options.ClockTolerance). Whether a deadline
+// replica did not read the clock for it (the door's clockTolerance). Whether a deadline
 // has passed is never a matter of tolerance.
 const clockToleranceMs = 100
 
