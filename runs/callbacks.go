@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"net"
 	"net/netip"
 	"net/url"
@@ -16,31 +17,29 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// callbacks are the callbacks of a suspension's requests. They are kept apart so that no view shows them.
-type callbacks struct {
-	// approvals and questions are parallel to the suspension's lists; nil when there are no callbacks.
-	approvals, questions []*api.Callback
-}
-
-func (c *callbacks) any() bool { return c.approvals != nil || c.questions != nil }
-
-// takeCallbacks moves the callbacks out of a checked suspension. Call it after computing its digest.
-func takeCallbacks(s *api.Suspension) callbacks {
-	var taken callbacks
-	for i := range s.Approvals {
-		if given := s.Approvals[i].Callback; given != nil {
-			if taken.approvals == nil {
-				taken.approvals = make([]*api.Callback, len(s.Approvals))
+// callbacksOf yields the place of a callback in each request of a suspension, keyed by the request's JSON pointer.
+func callbacksOf(s *api.Suspension, prefix string) iter.Seq2[string, **api.Callback] {
+	return func(yield func(string, **api.Callback) bool) {
+		for i := range s.Approvals {
+			if !yield(placeIn(prefix, "approvals", i), &s.Approvals[i].Callback) {
+				return
 			}
-			taken.approvals[i], s.Approvals[i].Callback = given, nil
+		}
+		for i := range s.Questions {
+			if !yield(placeIn(prefix, "questions", i), &s.Questions[i].Callback) {
+				return
+			}
 		}
 	}
-	for i := range s.Questions {
-		if given := s.Questions[i].Callback; given != nil {
-			if taken.questions == nil {
-				taken.questions = make([]*api.Callback, len(s.Questions))
-			}
-			taken.questions[i], s.Questions[i].Callback = given, nil
+}
+
+// takeCallbacks moves the callbacks out of a checked suspension, so that no view shows them. They are keyed
+// by the JSON pointers of their requests. Call it after computing the suspension's digest.
+func takeCallbacks(s *api.Suspension) map[string]*api.Callback {
+	taken := map[string]*api.Callback{}
+	for at, given := range callbacksOf(s, "") {
+		if *given != nil {
+			taken[at], *given = *given, nil
 		}
 	}
 	return taken
@@ -79,19 +78,13 @@ func checkCallbacks(s *api.Suspension, prefix string, checkURL func(url string) 
 	if len(s.Approvals)+len(s.Questions) > api.MaxRequestsPerSuspension {
 		return // reported by checkSuspension
 	}
-	for i := range s.Approvals {
-		checkCallback(s.Approvals[i].Callback, placeIn(prefix, "approvals", i), checkURL, faults)
-	}
-	for i := range s.Questions {
-		checkCallback(s.Questions[i].Callback, placeIn(prefix, "questions", i), checkURL, faults)
+	for at, given := range callbacksOf(s, prefix) {
+		checkCallback(*given, at, checkURL, faults)
 	}
 }
 
-// sealCallback encrypts a callback, which may be nil, and adds it to the request's sealed values.
+// sealCallback encrypts a callback and adds it to the request's sealed values.
 func (s *raisedSecrets) sealCallback(handle string, given *api.Callback, sealed *model.SealedValues) error {
-	if given == nil {
-		return nil
-	}
 	dataKey := s.sealer.NewDataKey()
 	text, err := s.sealer.Seal(dataKey, placeOf(handle, partCallback), document.Encode(given))
 	if err != nil {

@@ -206,7 +206,7 @@ func (c *CreateRun) seal(sealer Sealer) error {
 	if c.suspending.secrets == nil {
 		return nil
 	}
-	if sensitiveInputs(c.Suspend) || c.suspending.secrets.callbacks.any() {
+	if sensitiveInputs(c.Suspend) || len(c.suspending.secrets.callbacks) > 0 {
 		c.canonical = document.Encode(sealer.Fingerprint(c.canonical))
 	}
 	return cannotSeal(c.suspending.seal(sealer.NewDataKey()))

@@ -61,21 +61,10 @@ func (c *Complete) prepare(*Call, IDSource) error {
 }
 
 func (c *Complete) decide(w *workingCopy) (Reply, error) {
-	run, err := w.targetRun(c.RunID)
-	if err != nil {
-		return Reply{}, err
-	}
-	if w.sameCall(run, c.Fence, model.LeaseCompleted, c.digest) {
-		return Reply{Run: w.recordOf(run), Existing: true}, nil
-	}
-	if err := w.checkHolder(run, c.Fence); err != nil {
-		return Reply{}, err
-	}
-	w.expireOpenRequests(run)
-	run.Output = c.Output
-	run.LastCallDigest = c.digest
-	w.finishRun(run, api.StatusCompleted, model.LeaseCompleted, api.EventCompleted, plainEvent{api.EventCompleted})
-	return Reply{Run: w.recordOf(run)}, nil
+	return w.finish(c.RunID, c.Fence, model.LeaseCompleted, c.digest, func(run *model.Run) {
+		run.Output = c.Output
+		w.finishRun(run, api.StatusCompleted, model.LeaseCompleted, api.EventCompleted, plainEvent{api.EventCompleted})
+	})
 }
 
 // Spec implements Command.
@@ -101,19 +90,26 @@ func (c *Fail) prepare(*Call, IDSource) error {
 }
 
 func (c *Fail) decide(w *workingCopy) (Reply, error) {
-	run, err := w.targetRun(c.RunID)
+	return w.finish(c.RunID, c.Fence, model.LeaseFailed, c.digest, func(run *model.Run) {
+		run.Error = c.Error
+		w.finishRun(run, api.StatusFailed, model.LeaseFailed, api.EventFailed, errorEvent{api.EventFailed, c.Error})
+	})
+}
+
+// finish ends a run by a call of its holder. do records the outcome and ends the run.
+func (w *workingCopy) finish(runID string, fence int64, end model.LeaseEnd, digest string, do func(*model.Run)) (Reply, error) {
+	run, err := w.targetRun(runID)
 	if err != nil {
 		return Reply{}, err
 	}
-	if w.sameCall(run, c.Fence, model.LeaseFailed, c.digest) {
+	if w.sameCall(run, fence, end, digest) {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
-	if err := w.checkHolder(run, c.Fence); err != nil {
+	if err := w.checkHolder(run, fence); err != nil {
 		return Reply{}, err
 	}
 	w.expireOpenRequests(run)
-	run.Error = c.Error
-	run.LastCallDigest = c.digest
-	w.finishRun(run, api.StatusFailed, model.LeaseFailed, api.EventFailed, errorEvent{api.EventFailed, c.Error})
+	run.LastCallDigest = digest
+	do(run)
 	return Reply{Run: w.recordOf(run)}, nil
 }

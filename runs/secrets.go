@@ -52,8 +52,9 @@ type raisedSecrets struct {
 	sealed []api.JSON
 	// sealedQuestions is parallel to Questions.
 	sealedQuestions []api.JSON
-	callbacks       callbacks
-	owner           string // of the callbacks
+	// callbacks are keyed by the JSON pointers of their requests.
+	callbacks map[string]*api.Callback
+	owner     string // of the callbacks
 }
 
 // secretsOf returns the sensitive values and callbacks of a checked suspension, or nil. Errors:
@@ -91,11 +92,12 @@ func (s *raisedSuspension) seal(dataKey string) error {
 	secrets := s.secrets
 	secrets.masked, secrets.sealed = make([]api.JSON, len(s.Approvals)), make([]api.JSON, len(s.Approvals))
 	secrets.sealedQuestions = make([]api.JSON, len(s.Questions))
-	for i, given := range secrets.callbacks.questions {
-		var values model.SealedValues
+	for i := range s.Questions {
+		given := secrets.callbacks[placeIn("", "questions", i)]
 		if given == nil {
 			continue
 		}
+		var values model.SealedValues
 		if err := secrets.sealCallback(s.Questions[i].Handle, given, &values); err != nil {
 			return err
 		}
@@ -104,8 +106,8 @@ func (s *raisedSuspension) seal(dataKey string) error {
 	for i := range s.Approvals {
 		approval := &s.Approvals[i]
 		var values model.SealedValues
-		if secrets.callbacks.approvals != nil && secrets.callbacks.approvals[i] != nil {
-			if err := secrets.sealCallback(approval.Handle, secrets.callbacks.approvals[i], &values); err != nil {
+		if given := secrets.callbacks[placeIn("", "approvals", i)]; given != nil {
+			if err := secrets.sealCallback(approval.Handle, given, &values); err != nil {
 				return err
 			}
 			secrets.sealed[i] = document.Encode(values)

@@ -2,8 +2,8 @@ package document
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,21 +16,11 @@ type Pointer []string
 // ParsePointer parses a JSON Pointer: "" for the whole value, else "/" and member names or list
 // indexes, with ~1 for / and ~0 for ~. It returns false for any other text.
 func ParsePointer(text string) (Pointer, bool) {
-	if text == "" {
-		return Pointer{}, true
-	}
-	if text[0] != '/' {
+	pointer := jsontext.Pointer(text)
+	if !pointer.IsValid() {
 		return nil, false
 	}
-	names := strings.Split(text[1:], "/")
-	for i, name := range names {
-		rest := strings.NewReplacer("~0", "", "~1", "").Replace(name)
-		if strings.Contains(rest, "~") {
-			return nil, false
-		}
-		names[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
-	}
-	return names, true
+	return slices.AppendSeq(Pointer{}, pointer.Tokens()), true
 }
 
 // At returns the value at the pointer, nil without one. The document has passed [Check].
