@@ -23,12 +23,8 @@ func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) erro
 		return err
 	}
 	for _, one := range found {
-		if keys == nil {
-			return fmt.Errorf("run %s waits with sensitive values, encrypted with the key %s: give it with --secret-key-file", one.RunID, sealing.KeyIDOf(one.DataKey))
-		}
-		if _, err := keys.Rewrap(one.DataKey); err != nil {
-			return fmt.Errorf("the sensitive values of run %s are encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
-				one.RunID, sealing.KeyIDOf(one.DataKey), err)
+		if err := readable(keys, one.DataKey, "a sensitive value of run "+one.RunID); err != nil {
+			return err
 		}
 	}
 	endpoints, err := opened.Webhooks(ctx)
@@ -36,13 +32,8 @@ func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) erro
 		return err
 	}
 	for i := range endpoints {
-		dataKey := endpoints[i].DataKey
-		if keys == nil {
-			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s: give it with --secret-key-file", endpoints[i].WebhookID, sealing.KeyIDOf(dataKey))
-		}
-		if _, err := keys.Rewrap(dataKey); err != nil {
-			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
-				endpoints[i].WebhookID, sealing.KeyIDOf(dataKey), err)
+		if err := readable(keys, endpoints[i].DataKey, "the secret of webhook "+endpoints[i].WebhookID); err != nil {
+			return err
 		}
 	}
 	return checkCallbackKeys(ctx, opened, keys)
@@ -60,14 +51,22 @@ func checkCallbackKeys(ctx context.Context, opened upkeep.Rewrapper, keys *seali
 		if err := json.Unmarshal(owed[i].Sealed, &values); err != nil || values.Callback == nil {
 			continue // the doctor finds it, and its delivery fails alone
 		}
-		dataKey, what := values.Callback.DataKey, fmt.Sprintf("the callback of request %s of run %s", owed[i].RequestID, owed[i].RunID)
-		if keys == nil {
-			return fmt.Errorf("%s is encrypted with the key %s: give it with --secret-key-file", what, sealing.KeyIDOf(dataKey))
+		what := fmt.Sprintf("the callback of request %s of run %s", owed[i].RequestID, owed[i].RunID)
+		if err := readable(keys, values.Callback.DataKey, what); err != nil {
+			return err
 		}
-		if _, err := keys.Rewrap(dataKey); err != nil {
-			return fmt.Errorf("%s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
-				what, sealing.KeyIDOf(dataKey), err)
-		}
+	}
+	return nil
+}
+
+// readable returns an error if the keys, nil for none, cannot decrypt a data key. what names the value in it.
+func readable(keys *sealing.Keys, dataKey, what string) error {
+	if keys == nil {
+		return fmt.Errorf("%s is encrypted with the key %s: give it with --secret-key-file", what, sealing.KeyIDOf(dataKey))
+	}
+	if _, err := keys.Rewrap(dataKey); err != nil {
+		return fmt.Errorf("%s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
+			what, sealing.KeyIDOf(dataKey), err)
 	}
 	return nil
 }

@@ -46,11 +46,12 @@ type Asked struct {
 	Agents []AskedAgent
 }
 
-// AskedAgent is one agent of [Asked].
+// AskedAgent is one agent of [Asked]. Its JSON form is what replicas tell each other.
 type AskedAgent struct {
-	AgentID string // "" stands for all agents
+	AgentID string `json:"a"` // "" stands for all agents
 	// Named says that a claim named the agent, ByRun that one of its runs was claimed by its id.
-	Named, ByRun bool
+	Named bool `json:"n,omitzero"`
+	ByRun bool `json:"r,omitzero"`
 }
 
 // Asks is what a process knows of the claims of workers, its own and those of other replicas.

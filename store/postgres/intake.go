@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // intakeTimeout bounds one statement about the intake.
@@ -28,36 +28,24 @@ func (intake) Statement(row upkeep.IntakeRow, body api.JSON) (sql string, args [
 func (i intake) Take(ctx context.Context, limit int, leaseMs int64) ([]upkeep.IntakeRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
 	defer cancel()
-	rows, err := i.store.reads.Query(ctx, sqlTakeIntake, limit, leaseMs)
-	if err != nil {
-		return nil, readFailure(ctx, err)
-	}
-	taken, err := pgx.CollectRows(rows, intakeRow)
-	if err != nil {
-		return nil, readFailure(ctx, err)
-	}
+	taken, err := read.List(ctx, database{i.store.reads}, intakeTargets, sqlTakeIntake, limit, leaseMs)
 	// An UPDATE returns its rows in any order. The ids sort by the time of the call.
 	slices.SortFunc(taken, func(a, b upkeep.IntakeRow) int { return cmp.Compare(a.IntakeID, b.IntakeID) })
-	return taken, nil
+	return taken, err
 }
 
-func intakeRow(row pgx.CollectableRow) (one upkeep.IntakeRow, err error) {
-	err = row.Scan(&one.IntakeID, &one.RunID, &one.SessionID, &one.CreatedAtMs, &one.Attempts, &one.LastError)
-	return one, err
+func intakeTargets(row *upkeep.IntakeRow) []any {
+	return []any{&row.IntakeID, &row.RunID, &row.SessionID, &row.CreatedAtMs, &row.Attempts, &row.LastError}
 }
 
 func (i intake) Body(ctx context.Context, intakeID string) (api.JSON, error) {
 	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
 	defer cancel()
-	rows, err := i.store.reads.Query(ctx, sqlIntakeBody, intakeID)
-	if err != nil {
-		return nil, readFailure(ctx, err)
+	body, err := read.Find(ctx, database{i.store.reads}, columns.Itself[string], sqlIntakeBody, intakeID)
+	if body == nil {
+		return nil, err
 	}
-	bodies, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil || len(bodies) == 0 {
-		return nil, readFailure(ctx, err)
-	}
-	return api.JSON(bodies[0]), nil
+	return api.JSON(*body), nil
 }
 
 func (i intake) Finish(ctx context.Context, intakeIDs []string) error {
@@ -78,12 +66,7 @@ func (i intake) Refuse(ctx context.Context, intakeID, reason string) error {
 func (i intake) Refused(ctx context.Context, after string, limit int) ([]upkeep.IntakeRow, error) {
 	ctx, cancel := context.WithTimeout(ctx, intakeTimeout)
 	defer cancel()
-	rows, err := i.store.reads.Query(ctx, sqlRefusedIntake, after, limit)
-	if err != nil {
-		return nil, readFailure(ctx, err)
-	}
-	refused, err := pgx.CollectRows(rows, intakeRow)
-	return refused, readFailure(ctx, err)
+	return read.List(ctx, database{i.store.reads}, intakeTargets, sqlRefusedIntake, after, limit)
 }
 
 func (i intake) RetryRefused(ctx context.Context, intakeID string) (bool, error) {

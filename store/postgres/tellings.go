@@ -17,14 +17,8 @@ type telling struct {
 	// PID is the server process of the replica's listener, 0 while it does not listen.
 	PID int32 `json:"pid,omitzero"`
 	// Any stands for all agents: there are too many to name.
-	Any    bool        `json:"any,omitzero"`
-	Agents []toldAgent `json:"agents,omitempty"`
-}
-
-type toldAgent struct {
-	AgentID string `json:"a"`
-	Named   bool   `json:"n,omitzero"`
-	ByRun   bool   `json:"r,omitzero"`
+	Any    bool               `json:"any,omitzero"`
+	Agents []reads.AskedAgent `json:"agents,omitempty"`
 }
 
 // tellings says when to tell other replicas what. It is safe for concurrent use.
@@ -92,24 +86,16 @@ func (t *tellings) hear(told *telling) bool {
 	if asks == nil {
 		return false
 	}
-	heard := reads.Asked{Any: told.Any}
-	for _, agent := range told.Agents {
-		heard.Agents = append(heard.Agents, reads.AskedAgent{AgentID: agent.AgentID, Named: agent.Named, ByRun: agent.ByRun})
-	}
-	asks.HearAsked(heard)
+	asks.HearAsked(reads.Asked{Any: told.Any, Agents: told.Agents})
 	return true
 }
 
 // payloadsOfAsked returns the payloads of a telling.
 func payloadsOfAsked(replica string, pid int32, asked reads.Asked) []string {
-	messageOf := func(agents []toldAgent) message {
+	messageOf := func(agents []reads.AskedAgent) message {
 		return message{Replica: replica, Told: &telling{PID: pid, Agents: agents}}
 	}
-	agents := make([]toldAgent, len(asked.Agents))
-	for i, agent := range asked.Agents {
-		agents[i] = toldAgent{AgentID: agent.AgentID, Named: agent.Named, ByRun: agent.ByRun}
-	}
-	payloads, fit := packed(agents, messageOf)
+	payloads, fit := packed(asked.Agents, messageOf)
 	switch {
 	case asked.Any || !fit:
 		return payloadOf(message{Replica: replica, Told: &telling{PID: pid, Any: true}})

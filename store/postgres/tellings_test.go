@@ -176,7 +176,7 @@ func TestWhenToTell(t *testing.T) {
 	require.Empty(t, checks(10), "nothing to tell of")
 	stop := n.tellings.share(a)
 	require.Equal(t, []int{0, 2, 4}, checks(5))
-	require.Equal(t, &telling{Agents: []toldAgent{{AgentID: "coder", Named: true}}}, told[0])
+	require.Equal(t, &telling{Agents: []reads.AskedAgent{{AgentID: "coder", Named: true}}}, told[0])
 	a.agents = nil
 	require.Equal(t, []int{1}, checks(2), "no claims is told, too")
 	require.Equal(t, &telling{}, told[len(told)-1])
@@ -218,10 +218,7 @@ func toldOf(t *testing.T, payload string) (told *telling) {
 	l := &listener{replica: "other", notifier: n, publish: func(reads.Notice) { t.Fatal("a telling is not a commit") }}
 	l.publishPayload(payload)
 	heard := <-a.heard
-	told = &telling{Any: heard.Any}
-	for _, agent := range heard.Agents {
-		told.Agents = append(told.Agents, toldAgent{AgentID: agent.AgentID, Named: agent.Named, ByRun: agent.ByRun})
-	}
+	told = &telling{Any: heard.Any, Agents: heard.Agents}
 	for pid := range n.audience.toldAt {
 		told.PID = pid
 	}
@@ -256,9 +253,7 @@ func TestATellingHasALimit(t *testing.T) {
 			told := toldOf(t, payload)
 			require.EqualValues(t, 1234567, told.PID, name)
 			got.Any = got.Any || told.Any
-			for _, agent := range told.Agents {
-				got.Agents = append(got.Agents, reads.AskedAgent{AgentID: agent.AgentID, Named: agent.Named, ByRun: agent.ByRun})
-			}
+			got.Agents = append(got.Agents, told.Agents...)
 		}
 		if c.any {
 			require.Equal(t, reads.Asked{Any: true}, got, name)
