@@ -8,7 +8,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -29,6 +28,3 @@ func do(tb testing.TB, s *Store, command runs.Command) runs.Reply {
 	require.NoError(tb, err)
 	return reply
 }
-
-// oneByOne puts each command into its own transaction.
-func oneByOne() door.Options { return door.Options{MaxBatch: 1, Lanes: 4} }

@@ -89,6 +89,7 @@ var claimTests = map[string]func(*harness){
 		require.Equal(h, []string{"r-001", "r-003"}, h.claimable("a"))
 		require.Equal(h, []string{"r-000", "r-002", "r-004"}, h.claimable("c", "b", "c"))
 		require.Empty(h, h.claimable("nobody"))
+		require.Empty(h, h.claimable(unknownIDs...))
 		list, err := h.store.Claimable(h.ctx, reads.ClaimableQuery{AgentIDs: []string{"a", "b"}, Limit: 3})
 		require.NoError(h, err)
 		require.Equal(h, []reads.Claimable{

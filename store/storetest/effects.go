@@ -195,8 +195,13 @@ var effectTests = map[string]func(*harness){
 			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectDone}, nil))
 			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009"}, nil))
 			require.Empty(h, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectFailed}, nil))
+			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectPending}, nil))
 			require.Len(h, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 11)
 		}
+		require.Empty(h, h.effects(reads.EffectQuery{Limit: 10, State: "unknown"}))
+		newest := h.effects(reads.EffectQuery{Limit: 2, State: api.EffectPending, Newest: true})
+		require.Len(h, newest, 2)
+		require.Equal(h, []string{all[11], all[10]}, []string{newest[0].EffectID, newest[1].EffectID})
 		// Changes meanwhile neither hide a row nor repeat one.
 		page := 0
 		shown := h.pageEffects(reads.EffectQuery{Limit: 2}, func() {

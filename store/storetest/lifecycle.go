@@ -8,6 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
+// unknownIDs are ids that nothing has. Postgres cannot compare some of them with a column.
+var unknownIDs = []string{"nobody", "a b", "\x00", "\xff"}
+
 var lifecycleTests = map[string]func(*harness){
 	"run/from input to output": func(h *harness) {
 		made := h.create("s", "r")
@@ -30,16 +33,20 @@ var lifecycleTests = map[string]func(*harness){
 		require.Equal(h, []api.EventType{api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted}, typesOf(h.events("s")))
 	},
 	"run/unknown": func(h *harness) {
-		_, err := h.store.Run(h.ctx, "nobody")
-		requireCode(h, api.CodeRunNotFound, err)
-		_, err = h.store.ClaimedRun(h.ctx, "nobody")
-		requireCode(h, api.CodeRunNotFound, err)
-		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
-		requireCode(h, api.CodeRunNotFound, err)
-		_, _, err = h.store.SettledAfter(h.ctx, "nobody", 0)
-		requireCode(h, api.CodeRunNotFound, err)
-		h.refuse(api.CodeRunNotFound, &runs.CancelRun{RunID: "nobody"})
-		h.refuse(api.CodeRunNotFound, &runs.ClaimRun{RunID: "nobody", WorkerID: "w"})
+		for _, id := range append([]string{""}, unknownIDs...) {
+			_, err := h.store.Run(h.ctx, id)
+			requireCode(h, api.CodeRunNotFound, err)
+			_, err = h.store.ClaimedRun(h.ctx, id)
+			requireCode(h, api.CodeRunNotFound, err)
+			_, _, err = h.store.SettledAfter(h.ctx, id, 0)
+			requireCode(h, api.CodeRunNotFound, err)
+			h.refuse(api.CodeRunNotFound, &runs.CancelRun{RunID: id})
+			h.refuse(api.CodeRunNotFound, &runs.ClaimRun{RunID: id, WorkerID: "w"})
+		}
+		for _, id := range unknownIDs {
+			_, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: id, Limit: 10, MaxBytes: api.MaxReplyBytes})
+			requireCode(h, api.CodeRunNotFound, err)
+		}
 	},
 	"run/terminal moves are absorbed": func(h *harness) {
 		h.create("s", "r")

@@ -68,6 +68,9 @@ var listTests = map[string]func(*harness){
 			{reads.RunQuery{Limit: 6, Last: true, PriorityActive: true}, append(slices.Clone(active[6:]), over...)},
 			{reads.RunQuery{Limit: 100, SessionID: "nobody"}, []string{}},
 			{reads.RunQuery{Limit: 100, Kind: "other"}, []string{}},
+			{reads.RunQuery{Limit: 100, AgentID: "\xff"}, []string{}},
+			{reads.RunQuery{Limit: 100, Status: "\x00"}, []string{}},
+			{reads.RunQuery{Limit: 100, After: &reads.RunPosition{RunID: "\x00"}}, []string{}},
 		} {
 			list, err := h.store.Runs(h.ctx, test.query)
 			require.NoError(h, err)

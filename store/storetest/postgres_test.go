@@ -41,6 +41,31 @@ func TestPostgres(t *testing.T) {
 	storetest.Run(t, engine)
 }
 
+// TestPostgresConfigured runs the basics in the ways that a store may be configured.
+func TestPostgresConfigured(t *testing.T) {
+	t.Parallel()
+	if underRace {
+		t.Skip("the detector finds races where callers meet")
+	}
+	for name, configure := range map[string]func(*postgres.Options){
+		"through a pool": func(options *postgres.Options) { options.Pooler = true },
+		"one by one":     func(options *postgres.Options) { options.Door.MaxBatch, options.Door.Lanes = 1, 4 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			engine := postgresEngine
+			engine.Scope = storetest.ScopeBasics
+			engine.Fresh = func(tb testing.TB) storetest.Database {
+				tb.Helper()
+				database := newPostgresDatabase(tb)
+				database.configure = configure
+				return database
+			}
+			storetest.Run(t, engine)
+		})
+	}
+}
+
 var postgresEngine = storetest.Engine{
 	Durable: true, Replicas: true, Restores: true,
 	Fresh: func(tb testing.TB) storetest.Database {
@@ -55,6 +80,8 @@ type postgresDatabase struct {
 	db       *sql.DB
 	followed *storetest.Clock
 	backups  int
+	// configure changes the options of its stores, unless it is nil.
+	configure func(*postgres.Options)
 }
 
 // The engine reads the database's clock. In these databases, functions of the same names come
@@ -91,9 +118,13 @@ func (d *postgresDatabase) Open(tb testing.TB, options storetest.Options) runs.S
 			require.NoError(tb, err)
 		})
 	}
-	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Door: door.Options{
+	configured := postgres.Options{Door: door.Options{
 		NewID: options.NewID, Clock: options.Clock.NowMs, LockWait: options.LockWait, NotifyAfter: options.NotifyAfter,
-	}})
+	}}
+	if d.configure != nil {
+		d.configure(&configured)
+	}
+	store, err := postgres.Open(tb.Context(), d.url, configured)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store

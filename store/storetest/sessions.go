@@ -25,13 +25,17 @@ var sessionTests = map[string]func(*harness){
 		require.Empty(h, record.QueuedRunIDs)
 	},
 	"session/unknown": func(h *harness) {
-		_, err := h.store.Session(h.ctx, "nobody")
-		requireCode(h, api.CodeSessionNotFound, err)
-		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: "nobody", Limit: 10, MaxBytes: api.MaxReplyBytes})
-		requireCode(h, api.CodeSessionNotFound, err)
-		h.refuse(api.CodeSessionNotFound, &runs.EndSession{SessionID: "nobody"})
-		h.refuse(api.CodeSessionNotFound, &runs.InterruptSession{SessionID: "nobody"})
-		h.refuse(api.CodeSessionNotFound, &runs.ResolveApprovals{SessionID: "nobody", Resolutions: allow("a")})
+		for _, id := range append([]string{""}, unknownIDs...) {
+			_, err := h.store.Session(h.ctx, id)
+			requireCode(h, api.CodeSessionNotFound, err)
+			_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: id, Limit: 10, MaxBytes: api.MaxReplyBytes})
+			requireCode(h, api.CodeSessionNotFound, err)
+		}
+		for _, id := range unknownIDs {
+			h.refuse(api.CodeSessionNotFound, &runs.EndSession{SessionID: id})
+			h.refuse(api.CodeSessionNotFound, &runs.InterruptSession{SessionID: id})
+			h.refuse(api.CodeSessionNotFound, &runs.ResolveApprovals{SessionID: id, Resolutions: allow("a")})
+		}
 	},
 	"session/end cancels the active and every queued run": func(h *harness) {
 		h.wait("s", "r-0", approvals("a"))

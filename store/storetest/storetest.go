@@ -45,7 +45,7 @@ type Scope int
 const (
 	// ScopeWhole is everything.
 	ScopeWhole Scope = iota
-	// ScopeBasics is sessions, runs, claims, suspensions, keys, events and lists.
+	// ScopeBasics is sessions, runs, claims, suspensions, clarifications, keys, events and lists.
 	ScopeBasics
 	// ScopeConcurrent is races, isolation and replicas: where callers meet.
 	ScopeConcurrent
@@ -131,10 +131,10 @@ func Run(t *testing.T, engine Engine) {
 // groups returns the groups of tests that apply to an engine, within its scope.
 func (e Engine) groups() []map[string]func(*harness) {
 	basics := []map[string]func(*harness){
-		sessionTests, lifeTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
+		sessionTests, lifeTests, lifecycleTests, claimTests, suspensionTests, clarificationTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, callTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, callTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests, credentialTests}
 	if Thorough {
