@@ -166,7 +166,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 }
 
 // inEveryStatus gives a command about run "r" of session "s" in each of [api.Statuses], and holds what comes of it against
-// the cells of [TestEveryCommandInEveryStatus]. A new command calls it in its own test.
+// the cells of [TestEveryCommandInEveryStatus].
 func inEveryStatus(t *testing.T, name string, command func() runs.Command, cells [8]string) {
 	t.Helper()
 	for place, want := range cells {

@@ -56,7 +56,7 @@ func checkSchema(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	return migrator.Check(ctx)
 }
 
-// Walk implements runs.Walker. Meanwhile the server keeps the row versions of its snapshot.
+// Walk implements [model.Walker]. Meanwhile the server keeps the row versions of its snapshot.
 func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	return walk(ctx, i.conn, visit)
 }

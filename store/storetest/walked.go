@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// WalkedTables returns the rows of a store, which must be a [runs.Walker], as its
+// WalkedTables returns the rows of a store, which must be a [model.Walker], as its
 // walk shows them: without the payloads of runs.
 func WalkedTables(ctx context.Context, t require.TestingT, store runs.Store) Tables {
 	walker, ok := store.(model.Walker)
