@@ -173,7 +173,7 @@ func (b *batch) decideOne(waiting *call) (done bool) {
 	if !waiting.Begin() {
 		return true
 	}
-	nowMs := b.door.momentFor(session.State, b.use.NowMs)
+	nowMs := momentFor(session.State, b.use.NowMs)
 	change, reply, err := b.door.decideCommand(session.State, waiting.command, nowMs)
 	if !b.use.Proves(session, &waiting.needs, &change, err) {
 		waiting.Leave()
@@ -272,7 +272,7 @@ func (d *Door) anotherDatabase() {
 // that is later. Runs count too, because a release changes only its run. The last change may come
 // from an estimate that was slightly ahead, and later decisions must still see its results as due.
 // A change further ahead than the tolerance is ignored: the clock was set back.
-func (d *Door) momentFor(state *runs.State, nowMs int64) int64 {
+func momentFor(state *runs.State, nowMs int64) int64 {
 	latest, moment := nowMs+clockTolerance.Milliseconds(), nowMs
 	if session := state.Session; session != nil && session.UpdatedAtMs <= latest {
 		moment = max(moment, session.UpdatedAtMs)
