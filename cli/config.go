@@ -23,7 +23,7 @@ type configPrint struct{ serve.Command }
 // Run prints a JSON object, which can be used as a configuration file if no value was
 // hidden. It refuses whatever serve refuses.
 func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
-	if err := c.Check(); err != nil {
+	if err := c.Check(terminal); err != nil {
 		return err
 	}
 	values := map[string]any{}

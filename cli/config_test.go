@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,7 +121,24 @@ func TestCommandsReachASocket(t *testing.T) {
 // TestConfigPrintRefusesWhatServeRefuses: both refuse each of these with the same message.
 func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 	t.Parallel()
+	const keys = "HOLDPOINT_SECRET_KEY"
+	for _, refused := range []struct {
+		environment map[string]string
+		flags       []string
+	}{
+		{map[string]string{keys: "x"}, nil},
+		{map[string]string{keys: strings.Repeat("A", 43) + "="}, []string{"--secret-key-file", filepath.Join(t.TempDir(), "keys")}},
+		{map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, []string{"--otlp-endpoint", "http://collector"}},
+		{map[string]string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector"}, nil},
+		{map[string]string{"HOLDPOINT_LISTEN": "nowhere"}, nil},
+	} {
+		refuseAlike(t, refused.environment, refused.flags)
+	}
 	for _, flags := range [][]string{
+		{"--database", "mysql://db.example/holdpoint"},
+		{"--database", "sqlite:holdpoint.db?mode=ro"},
+		{"--listen", "127.0.0.1:65536"},
+		{"--admin-addr", "127.0.0.1:no-such-service"},
 		{"--listen", "nowhere"},
 		{"--listen", "unix:"},
 		{"--listen", "0.0.0.0:4000", "--auth", "none"},
@@ -151,10 +169,32 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--external-url", "https://holdpoint.example/?x"},
 		{"--allowed-origin", "https://inbox.example/path"},
 	} {
-		printed := run(t.Context(), nil, "", append([]string{"config", "print"}, flags...)...)
-		served := run(t.Context(), nil, "", append([]string{"serve", "--database", "sqlite::memory:"}, flags...)...)
-		require.Equal(t, 2, served.code, "%s: %s", flags, served.stderr)
-		require.Equal(t, 2, printed.code, "%s: %s", flags, printed.stdout)
-		require.Equal(t, served.stderr, printed.stderr, "%s", flags)
+		refuseAlike(t, nil, flags)
 	}
+}
+
+// Variables that the library for traces reads from the process.
+func TestConfigPrintRefusesTheAttributesThatServeRefuses(t *testing.T) {
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "nonsense")
+	refuseAlike(t, nil, []string{"--otlp-endpoint", "http://collector"})
+	require.Zero(t, run(t.Context(), nil, "", "config", "print").code, "without traces nothing reads them")
+}
+
+// Nothing reads the endpoint of traces that are switched off.
+func TestConfigPrintPrintsAnEndpointThatIsNotUsed(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "none", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector"} {
+		got := run(t.Context(), map[string]string{name: value}, "", "config", "print", "--otlp-endpoint", "nowhere")
+		require.Zero(t, got.code, "%s: %s", name, got.stderr)
+	}
+}
+
+// refuseAlike fails unless serve and config print refuse the settings with the same message.
+func refuseAlike(t *testing.T, environment map[string]string, flags []string) {
+	t.Helper()
+	printed := run(t.Context(), environment, "", append([]string{"config", "print"}, flags...)...)
+	served := run(t.Context(), environment, "", append([]string{"serve", "--database", "sqlite::memory:"}, flags...)...)
+	require.Equal(t, 2, served.code, "%s %s: %s", environment, flags, served.stderr)
+	require.Equal(t, 2, printed.code, "%s %s: %s", environment, flags, printed.stdout)
+	require.Equal(t, served.stderr, printed.stderr, "%s %s", environment, flags)
 }

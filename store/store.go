@@ -95,6 +95,12 @@ func locate(text string) (location, error) {
 	return location{}, ErrURL
 }
 
+// CheckURL returns an error that wraps ErrURL unless the URL names a database. It opens nothing.
+func CheckURL(url string) error {
+	_, err := locate(url)
+	return err
+}
+
 // FileOf returns the path of a URL's SQLite file, "" for other URLs.
 func FileOf(url string) string {
 	if at, err := locate(url); err == nil && at.path != sqlite.Memory {

@@ -30,6 +30,14 @@ func (f Flag) Open(ctx context.Context, options store.Options) (store.Store, err
 	return opened, nil
 }
 
+// CheckURL returns the error with which Open refuses the URL. It opens nothing.
+func (f Flag) CheckURL() error {
+	if err := store.CheckURL(f.Database); err != nil {
+		return f.explain(err)
+	}
+	return nil
+}
+
 // Describe returns the database's address without passwords.
 func (f Flag) Describe() string { return store.Describe(f.Database) }
 

@@ -39,21 +39,36 @@ func ServiceKeys(terminal *console.Console, path string) (*sealing.Keys, error) 
 	return secretKeys(terminal, path, sealing.Load)
 }
 
-func secretKeys(terminal *console.Console, path string, load func(path string) (*sealing.Keys, error)) (*sealing.Keys, error) {
-	inEnvironment, _ := terminal.LookupEnv(secretKeyVariable)
+// CheckServiceKeys returns the error with which [ServiceKeys] refuses the environment. It neither
+// reads nor creates the file.
+func CheckServiceKeys(terminal *console.Console, path string) error {
+	_, err := keysInEnvironment(terminal, path)
+	return err
+}
+
+// keysInEnvironment returns the keys of the environment, nil if there are none. It refuses them
+// next to a file of keys.
+func keysInEnvironment(terminal *console.Console, path string) (*sealing.Keys, error) {
+	text, _ := terminal.LookupEnv(secretKeyVariable)
 	switch {
-	case path == "" && inEnvironment == "":
+	case text == "":
 		return nil, nil
-	case path == "":
-		keys, err := sealing.Parse(inEnvironment)
-		if err != nil {
-			return nil, console.Usage("$%s: %w", secretKeyVariable, err)
-		}
-		return keys, nil
-	case inEnvironment != "":
+	case path != "":
 		return nil, console.Usage("--secret-key-file and $%s are both set; use one of them", secretKeyVariable)
 	}
-	keys, err := load(path)
+	keys, err := sealing.Parse(text)
+	if err != nil {
+		return nil, console.Usage("$%s: %w", secretKeyVariable, err)
+	}
+	return keys, nil
+}
+
+func secretKeys(terminal *console.Console, path string, load func(path string) (*sealing.Keys, error)) (*sealing.Keys, error) {
+	keys, err := keysInEnvironment(terminal, path)
+	if err != nil || path == "" {
+		return keys, err
+	}
+	keys, err = load(path)
 	if err != nil {
 		return nil, console.Usage("--secret-key-file: %w", err)
 	}

@@ -6,15 +6,18 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/internal/loopback"
-	"github.com/holdpoint/holdpoint/telemetry/tracing"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// Check returns the error with which serve refuses these flags. It does not read files or
-// databases.
-func (c *Command) Check() error {
+// Check returns the error with which serve refuses these flags and this environment. It does not
+// read files or databases.
+func (c *Command) Check(terminal *console.Console) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.CheckURL(); err != nil {
 		return err
 	}
 	if _, err := reviewHook(c.ReviewHook); err != nil {
@@ -29,10 +32,11 @@ func (c *Command) Check() error {
 	if err := c.checkCertificates(); err != nil {
 		return err
 	}
-	if c.OTLPEndpoint != "" {
-		if err := tracing.CheckEndpoint(c.OTLPEndpoint); err != nil {
-			return console.Usage("--otlp-endpoint: %w", err)
-		}
+	if err := database.CheckServiceKeys(terminal, c.SecretKeyFile); err != nil {
+		return err
+	}
+	if _, _, err := c.collector(terminal); err != nil {
+		return err
 	}
 	if c.AdminAddr != "" {
 		if err := checkAdminAddress(c.AdminAddr); err != nil {
@@ -55,7 +59,7 @@ func checkAddress(address string, reachable bool) error {
 		}
 		return nil
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, err := splitAddress(address)
 	if err != nil {
 		return console.Usage("--listen must be HOST:PORT or unix:PATH: %w", err)
 	}
@@ -67,10 +71,19 @@ func checkAddress(address string, reachable bool) error {
 
 // checkAdminAddress validates the address of --admin-addr.
 func checkAdminAddress(address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	if _, err := splitAddress(address); err != nil {
 		return console.Usage("--admin-addr must be HOST:PORT: %w", err)
 	}
 	return nil
+}
+
+// splitAddress returns the host of an address, and an error unless its port exists.
+func splitAddress(address string) (host string, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return host, err
 }
 
 // checkExternalURL validates the URL of --external-url, to which the paths of links are appended.

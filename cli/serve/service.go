@@ -104,7 +104,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 // configure reads the files named by flags. It opens nothing.
 func (c *Command) configure(terminal *console.Console) (*service, error) {
 	s := &service{Command: c, logLevel: &slog.LevelVar{}}
-	err := c.check()
+	err := c.Check(terminal)
 	if err != nil {
 		return nil, err
 	}

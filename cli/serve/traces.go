@@ -14,30 +14,40 @@ import (
 // traces is where spans are sent. A nil traces creates none.
 type traces struct{ *tracing.Tracing }
 
-// tracing returns nil unless a collector is configured, by --otlp-endpoint or by
-// OpenTelemetry's standard variables.
-func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger *slog.Logger) (*traces, error) {
+// collector returns the collector's base URL, "" if the library reads it from the environment, and
+// whether a collector is configured, by --otlp-endpoint or by OpenTelemetry's standard variables.
+func (c *Command) collector(terminal *console.Console) (endpoint string, configured bool, err error) {
 	variable := func(name string) string {
 		value, _ := terminal.LookupEnv(name)
 		return value
 	}
-	if c.OTLPEndpoint == "" && variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" ||
+	specific := variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	if c.OTLPEndpoint == "" && !specific ||
 		variable("OTEL_SDK_DISABLED") == "true" || variable("OTEL_TRACES_EXPORTER") == "none" {
-		return nil, nil
+		return "", false, nil
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
 		if protocol := variable(name); protocol != "" && protocol != "http/protobuf" {
-			return nil, console.Usage("%s is %s: only http/protobuf is supported", name, protocol)
+			return "", false, console.Usage("%s is %s: only http/protobuf is supported", name, protocol)
 		}
 	}
-	endpoint := c.OTLPEndpoint
-	if variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" {
-		endpoint = "" // the more specific variable wins; the library reads it
+	if err := tracing.CheckEnvironment(); err != nil {
+		return "", false, console.Usage("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	if endpoint != "" {
-		if err := tracing.CheckEndpoint(endpoint); err != nil {
-			return nil, console.Usage("--otlp-endpoint: %w", err)
-		}
+	if specific {
+		return "", true, nil // it wins over the flag
+	}
+	if err := tracing.CheckEndpoint(c.OTLPEndpoint); err != nil {
+		return "", false, console.Usage("--otlp-endpoint: %w", err)
+	}
+	return c.OTLPEndpoint, true, nil
+}
+
+// tracing returns nil unless a collector is configured.
+func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger *slog.Logger) (*traces, error) {
+	endpoint, configured, err := c.collector(terminal)
+	if err != nil || !configured {
+		return nil, err
 	}
 	started, err := tracing.New(ctx, tracing.Options{Endpoint: endpoint, Version: console.Version(), Logger: logger})
 	if err != nil {

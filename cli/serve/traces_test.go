@@ -27,6 +27,7 @@ func TestTracesGoWhereTheyAreSentAndNowhereElse(t *testing.T) {
 	}{
 		"by default": {"", nil},
 		"disabled":   {collector, map[string]string{"OTEL_SDK_DISABLED": "true"}},
+		"not read":   {"nowhere", map[string]string{"OTEL_SDK_DISABLED": "true"}},
 		"none":       {collector, map[string]string{"OTEL_TRACES_EXPORTER": "none"}},
 	} {
 		none, err := start(off.endpoint, off.environment)

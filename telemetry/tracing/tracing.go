@@ -105,4 +105,10 @@ func CheckEndpoint(endpoint string) error {
 	return nil
 }
 
+// CheckEnvironment returns the error with which [New] refuses the environment's resource attributes.
+func CheckEnvironment() error {
+	_, err := resource.New(context.Background(), resource.WithFromEnv())
+	return err
+}
+
 func text(key, value string) attribute.KeyValue { return attribute.String(key, value) }
