@@ -10,8 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/door"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // testNoWorker checks the rows of the lists after a worker has gone. alone says that the store knows of no other
@@ -95,4 +102,65 @@ func TestNoWorkerInLists(t *testing.T) {
 	t.Parallel()
 	parallel(t, "sqlite", func(t *testing.T) { testNoWorker(t, "sqlite", true) })
 	parallel(t, "postgres", func(t *testing.T) { testNoWorker(t, "postgres", false) })
+}
+
+// testMessagesInLists checks what a row says of the messages about a request without an escalation.
+func testMessagesInLists(t *testing.T, store runs.Store) {
+	t.Helper()
+	a := serve(t, store, newContract(t))
+	a.post(t, "/v1/runs", `{"session_id":"s","agent_id":"coder","input":1,"suspend":{"approvals":[`+approval("told")+`,`+approval("other")+`]}}`).want(http.StatusAccepted)
+	// The list is in the order of the ids.
+	list := func() *reply { return a.get(t, "/v1/approvals").want(http.StatusOK) }
+	other, told := func() any { return list().at(0, "explain") }, func() any { return list().at(1, "explain", "text") }
+	require.Nil(t, told(), "nobody was notified yet")
+	handle := list().textAt(1, "request", "handle")
+	// claim claims an effect once it is due.
+	claim := func(effectID string) *model.Effect {
+		for {
+			reply, err := store.Do(t.Context(), &runs.ClaimEffect{SessionID: "s", EffectID: effectID})
+			require.NoError(t, err)
+			if reply.Effect != nil {
+				return reply.Effect
+			}
+		}
+	}
+	due := claim(model.EffectID(api.EffectAdvanceRequest, handle))
+	command, err := runs.CommandOf(due)
+	require.NoError(t, err)
+	advance, is := command.(*runs.AdvanceRequest)
+	require.True(t, is)
+	advance.To = []runs.Recipient{{Principal: "user:ada", Channel: "push"}, {Principal: "user:ben", Channel: "mail"}}
+	_, err = store.Do(t.Context(), advance)
+	require.NoError(t, err)
+	require.Equal(t, "Messages to ada (push: not sent yet) and ben (mail: not sent yet).", told())
+	require.Nil(t, other())
+
+	finish := func(channel, principal string, change func(*runs.FinishEffect)) {
+		effect := claim(model.NoticeEffectID(channel, handle, principal, 0))
+		done := &runs.FinishEffect{SessionID: "s", EffectID: effect.EffectID, Attempt: effect.Attempts, RunID: effect.RunID, RequestHandle: handle}
+		change(done)
+		_, err := store.Do(t.Context(), done)
+		require.NoError(t, err)
+	}
+	finish("push", "user:ada", func(*runs.FinishEffect) {})
+	require.Equal(t, "Messages to ben (mail: not sent yet) and ada (push).", told())
+	finish("mail", "user:ben", func(f *runs.FinishEffect) { f.Error, f.Permanent = "550 no such user", true })
+	require.Equal(t, "Messages to ben (mail: not reached) and ada (push).", told())
+}
+
+func TestMessagesInLists(t *testing.T) {
+	t.Parallel()
+	options := door.Options{NotifyAfter: time.Millisecond}
+	parallel(t, "sqlite", func(t *testing.T) {
+		store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{Door: options})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		testMessagesInLists(t, store)
+	})
+	parallel(t, "postgres", func(t *testing.T) {
+		store, err := postgres.Open(t.Context(), postgrestest.URL(t), postgres.Options{Door: options})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		testMessagesInLists(t, store)
+	})
 }

@@ -39,7 +39,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 	})
 	explained := explain.Collector{
 		Whole: options.Store, NowMs: s.store.NowMs, Waiting: options.Claims.WaitingFor, Directory: directory{options.Keyring},
-		Workers: options.Store, RulesNear: rules.Near{Store: s.store}.Of,
+		Workers: options.Store, Messages: options.Store, RulesNear: rules.Near{Store: s.store}.Of,
 	}
 	if options.Claims != nil {
 		explained.Silence = func(agentID string) (ms int64, named bool) {

@@ -65,12 +65,13 @@ func (w *workingCopy) notify(run *model.Run, request *model.Request, to []Recipi
 	var state model.EscalationState
 	for _, recipient := range to {
 		w.enqueueNotice(request, recipient, model.PersonNotice{})
+		state.Tell(recipient.Principal)
 		if recipient.Withdraws {
 			state.WithdrawFrom(recipient.Channel)
 		}
 		told = append(told, notifiedPerson{Who: recipient.Principal, Channels: []string{recipient.Channel}})
 	}
-	if len(state.Withdraw) > 0 {
+	if len(to) > 0 {
 		w.editRequest(request).EscalationState = document.Encode(state)
 	}
 	w.emit(run, api.EventRequestNotified, requestNotifiedEvent{api.EventRequestNotified, request.RequestID, 0, told})

@@ -53,6 +53,7 @@ type Store interface {
 	Instance
 	reads.Worklist
 	reads.Presence
+	reads.Messages
 	upkeep.Keeper
 	reads.Gauge
 }

@@ -42,6 +42,8 @@ type Collector struct {
 
 	// Channels are the channels that notify people; none if the service notifies nobody.
 	Channels []string
+	// Messages tells what became of the messages about the rows of a list; nil if that is not known.
+	Messages reads.Messages
 
 	// known caches the deciders.
 	known *deciders

@@ -40,9 +40,13 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 	}
 	notifies := len(c.Channels) > 0
 	undecided := func(row model.PendingRequest) bool { return nobody(&row) != "" }
-	escalates := func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }
-	if len(silentMs)+len(watched) == 0 && !slices.ContainsFunc(rows, undecided) && !(notifies && slices.ContainsFunc(rows, escalates)) {
+	progresses := func(row model.PendingRequest) bool { return row.Request.EscalationState != nil }
+	if len(silentMs)+len(watched) == 0 && !slices.ContainsFunc(rows, undecided) && !(notifies && slices.ContainsFunc(rows, progresses)) {
 		return all, nil
+	}
+	sent, err := c.sent(ctx, rows)
+	if err != nil {
+		return nil, err
 	}
 	nowMs, err := c.NowMs(ctx)
 	if err != nil {
@@ -50,14 +54,15 @@ func (c *Collector) OfPending(ctx context.Context, rows []model.PendingRequest) 
 	}
 	for i := range rows {
 		handle := rows[i].Request.Handle
-		all[i] = pending(&rows[i], nobody(&rows[i]), nowMs, silentMs[handle], watched[handle], notifies)
+		all[i] = pending(&rows[i], nobody(&rows[i]), nowMs, silentMs[handle], watched[handle], notifies, sent[handle])
 	}
 	return all, nil
 }
 
 // pending explains a row of a list, or returns nil. nobody says that no one may decide it, or is "". silentMs is how long no
-// worker has asked for its run; 0 if one is there or that is not known. notifies says that the service notifies people.
-func pending(row *model.PendingRequest, nobody string, nowMs, silentMs int64, watched reads.Watched, notifies bool) *api.PendingExplanation {
+// worker has asked for its run; 0 if one is there or that is not known. notifies says that the service notifies people, and sent
+// has the newest message to each person whose message was read.
+func pending(row *model.PendingRequest, nobody string, nowMs, silentMs int64, watched reads.Watched, notifies bool, sent map[string]reads.PersonMessage) *api.PendingExplanation {
 	e := &api.PendingExplanation{}
 	if nobody != "" {
 		e.Text = " " + nobody
@@ -80,14 +85,8 @@ func pending(row *model.PendingRequest, nobody string, nowMs, silentMs int64, wa
 			e.Next = next(request, atMs)
 		}
 	}
-	var told []string
-	for _, who := range e.Notified {
-		if named(who) {
-			told = append(told, shortName(who))
-		}
-	}
-	if len(told) > 0 {
-		e.Text += " Messages to " + allNames(told) + "."
+	if notifies {
+		e.Text += messagesText(&row.Request, sent)
 	}
 	if len(e.Notified) == 0 && notifies {
 		e.Text += notReachedText(notReached(&row.Request))

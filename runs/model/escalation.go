@@ -8,7 +8,7 @@ import (
 )
 
 // EscalationState is the progress of notifying people of an open request. A request without steps of an
-// escalation has one once a message was written that must be withdrawn.
+// escalation has one once a message was written.
 type EscalationState struct {
 	// Done is how often each step was done.
 	Done []int64 `json:"done,omitempty"`

@@ -54,8 +54,8 @@ type Request struct {
 	// Acknowledgement is a list of api.Acknowledgement, oldest first; nil without any, and once
 	// settled. Some may have lapsed.
 	Acknowledgement api.JSON
-	// EscalationState is an EscalationState; nil without steps of an escalation and without a message that must
-	// be withdrawn, and once settled.
+	// EscalationState is an EscalationState; nil without steps of an escalation and without a message, and once
+	// settled.
 	EscalationState api.JSON
 	// Sealed is a SealedValues: the parts masked in Body, Resolution and PartialAnswers,
 	// encrypted with the run's DataKey. Nil without sensitive values.

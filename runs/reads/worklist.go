@@ -39,6 +39,24 @@ type Presence interface {
 	OthersServe() bool
 }
 
+// Messages tells what became of the messages about open requests. The results are not restricted to a scope.
+type Messages interface {
+	// PersonMessages returns the messages of channels about requests, in no order. The handles must be
+	// valid. whole is false if a channel has more than limit, and some are missing.
+	PersonMessages(ctx context.Context, channels, handles []string, limit int) (messages []PersonMessage, whole bool, err error)
+}
+
+// PersonMessage is a message to a person about a request, without its payload.
+type PersonMessage struct {
+	Handle, Channel string
+	model.NoticePlace
+	State api.EffectState
+	// Attempts is 0 if the effect ended without a message of its own.
+	Attempts int64
+	// AtInbox says that it waits while the person is looking at their inbox.
+	AtInbox bool
+}
+
 // Asked names the agents whose runs workers asked a process for.
 type Asked struct {
 	// Any says that it may have been every agent: too many to name.

@@ -89,6 +89,7 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 		q := reads.EffectQuery{State: state, WebhookID: "w", Newest: true, Limit: 1}
 		add("Effects", q, func(r *read.Reader) { _, _ = r.Effects(ctx, q) })
 	}
+	add("PersonMessages", "h", func(r *read.Reader) { _, _, _ = r.PersonMessages(ctx, []string{"mail"}, []string{"h"}, 1) })
 	add("OwedCallbacks", 1, func(r *read.Reader) { _, _ = r.OwedCallbacks(ctx, 1) })
 	add("DecisionByHandle", "h", func(r *read.Reader) { _, _ = r.DecisionByHandle(ctx, "h") })
 	return found
