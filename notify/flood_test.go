@@ -50,6 +50,21 @@ type flooded struct {
 
 func startFlooded(t *testing.T) *flooded {
 	t.Helper()
+	s := raiseFlood(t, func(stored notify.Store) notify.Store { return stored })
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		require.NoError(t, s.attempt(t, id, 1))
+	}
+	s.channel.subjects, s.channel.fails = nil, errors.New("later")
+	require.ErrorIs(t, s.attempt(t, "f", 1), s.channel.fails)
+	require.ErrorIs(t, s.attempt(t, "g", 1), runs.ErrNotSent)
+	require.True(t, s.countsOthers(t, "f"), "the next address gets it even if its request is settled")
+	require.False(t, s.countsOthers(t, "e"))
+	return s
+}
+
+// raiseFlood raises seven requests that Ada may decide. plant changes the store that the service for messages uses.
+func raiseFlood(t *testing.T, plant func(notify.Store) notify.Store) *flooded {
+	t.Helper()
 	s := &flooded{
 		service: &service{database: inprocess.Memory, log: &safeBuffer{}}, channel: &pager{},
 		hasCredential: func() (bool, error) { return true, nil },
@@ -66,7 +81,7 @@ func startFlooded(t *testing.T) *flooded {
 		require.NoError(t, err)
 	}
 	s.send = notify.New(notify.Options{
-		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"pager": s.channel}, NewID: runs.NewID,
+		Store: plant(stored), Reader: reader, Channels: map[string]notify.Channel{"pager": s.channel}, NewID: runs.NewID,
 		NowMs: s.nowMs.Load, Logger: s.log.logger(),
 		Deciders:      func(context.Context, *model.Run, *model.Request) ([]string, error) { return []string{"user:ada"}, nil },
 		HasCredential: func(context.Context, ...string) (bool, error) { return s.hasCredential() },
@@ -75,14 +90,6 @@ func startFlooded(t *testing.T) *flooded {
 	var err error
 	s.record, err = s.Store.Run(t.Context(), raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g"))
 	require.NoError(t, err)
-	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		require.NoError(t, s.attempt(t, id, 1))
-	}
-	s.channel.subjects, s.channel.fails = nil, errors.New("later")
-	require.ErrorIs(t, s.attempt(t, "f", 1), s.channel.fails)
-	require.ErrorIs(t, s.attempt(t, "g", 1), runs.ErrNotSent)
-	require.True(t, s.countsOthers(t, "f"), "the next address gets it even if its request is settled")
-	require.False(t, s.countsOthers(t, "e"))
 	return s
 }
 

@@ -169,9 +169,7 @@ func TestAPressInSlackDecides(t *testing.T) {
 
 		s.slack.Press(t, slackAda, "allow", buttons["allow"], 3)
 		made := s.recorded(t, runID)
-		require.Equal(t, api.OutcomeAllowed, made.Outcome)
-		require.Equal(t, "user:ada", made.ResolvedBy)
-		require.Equal(t, "slack", made.Via)
+		require.NoError(t, pressRecorded(made, api.OutcomeAllowed))
 		for _, text := range s.slack.Whispered(slackAda) {
 			require.Equal(t, "Already decided: allowed by user:ada.", text)
 		}
