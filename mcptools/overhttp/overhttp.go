@@ -7,6 +7,7 @@ package overhttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -31,8 +32,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// maxCalls is the maximum number of held calls of one process. A caller gets as many as are free,
-// so one caller leaves half of the slots to the others.
+// maxCalls is the default of Options.MaxHeld.
 const maxCalls = 1_000
 
 // Options configure the route.
@@ -46,6 +46,9 @@ type Options struct {
 	// ExternalURL is the public base URL of the service, for links to requests; empty: taken from the
 	// Host header.
 	ExternalURL string
+	// MaxHeld is the maximum number of held calls of one process; 0 for 1,000. A caller gets as many as are free,
+	// so one caller leaves half of them to the others.
+	MaxHeld int
 	// Extend adds tools; nil for none.
 	Extend func(server *mcp.Server, waits *mcptools.Waits)
 	// Streams enables event streams as responses, for added tools that send notifications while
@@ -56,7 +59,7 @@ type Options struct {
 // New returns the face.
 func New(options Options) kit.Mount {
 	return func(services kit.Services) wire.Face {
-		e := &endpoint{Options: options, services: services, slots: newSlots(maxCalls)}
+		e := &endpoint{Options: options, services: services, slots: newSlots(cmp.Or(options.MaxHeld, maxCalls))}
 		// Its tools make calls of /v1, which are checked.
 		return wire.Face{Name: "mcp", Via: api.ViaAPI, Routes: []wire.Route{wire.Post("/mcp", auth.Known, e.serve)}}
 	}

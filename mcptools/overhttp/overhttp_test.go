@@ -41,7 +41,7 @@ type service struct {
 	drain   func()
 }
 
-func serve(t *testing.T, mode auth.Mode) *service {
+func serve(t *testing.T, mode auth.Mode, change ...func(*overhttp.Options)) *service {
 	t.Helper()
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
@@ -51,9 +51,13 @@ func serve(t *testing.T, mode auth.Mode) *service {
 	keyring := auth.NewKeyring(auth.Options{
 		Tokens: store, Mode: mode, NewID: runs.NewID, Logger: slog.New(slog.DiscardHandler), NowMs: nowMs,
 	})
+	options := overhttp.Options{Version: "test", Signing: keys(t, store), NowMs: nowMs}
+	for _, change := range change {
+		change(&options)
+	}
 	served := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), Keyring: keyring,
-		Faces: []kit.Mount{overhttp.New(overhttp.Options{Version: "test", Signing: keys(t, store), NowMs: nowMs})},
+		Faces: []kit.Mount{overhttp.New(options)},
 	})
 	server := httptest.NewServer(served.Handler())
 	s := &service{T: t, url: server.URL, secrets: map[api.Role]string{}, drain: served.Drain}
