@@ -44,7 +44,8 @@ type Source struct {
 type Callers struct {
 	Count                       int
 	Calls, Held, Streams, Bytes int64
-	Stored                      float64
+	// Rate and Stored are shares of a limit.
+	Rate, Stored float64
 }
 
 const (
@@ -112,6 +113,7 @@ var (
 	descSpans = describe("trace_spans_total", "Spans of traces that were sent, and those that were dropped because the collector did not take them in time.", "result")
 
 	descCallers       = describe("callers", "Principals that are remembered for what they use.")
+	descCallerRate    = describe("busiest_caller_rate_ratio", "The share of its burst of calls that one principal has used, of the one that has used most of it. Above 1 its calls wait, or are refused.")
 	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way and not held.")
 	descCallerHeld    = describe("busiest_caller_held_calls", "The most calls of one principal that are held until something happens.")
 	descCallerStreams = describe("busiest_caller_streams", "The most streams that one principal has open.")
@@ -162,6 +164,7 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	gauge(descHeld, float64(s.source.Held()))
 	callers := s.source.Callers()
 	gauge(descCallers, float64(callers.Count))
+	gauge(descCallerRate, callers.Rate)
 	gauge(descCallerCalls, float64(callers.Calls))
 	gauge(descCallerHeld, float64(callers.Held))
 	gauge(descCallerStreams, float64(callers.Streams))

@@ -60,7 +60,7 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Connections: api.Connections, Held: dispatcher.Held, Now: time.Now,
 		Callers: func() telemetry.Callers {
 			use := api.QuotaUse()
-			return telemetry.Callers{Count: use.Callers, Calls: use.Calls, Held: use.Held, Streams: use.Streams, Bytes: use.Bytes, Stored: api.StoredUse()}
+			return telemetry.Callers{Count: use.Callers, Calls: use.Calls, Held: use.Held, Streams: use.Streams, Bytes: use.Bytes, Rate: use.Rate, Stored: api.StoredUse()}
 		},
 		Backlog: func() (int64, int64) {
 			use := api.BacklogUse()

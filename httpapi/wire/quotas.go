@@ -313,6 +313,8 @@ type QuotaUse struct {
 	Callers int
 	// Calls, Held, Streams and Bytes are each the largest value of one caller.
 	Calls, Held, Streams, Bytes int64
+	// Rate is the largest share of a bucket of calls that one caller has used. It is above 1 for a caller in debt.
+	Rate float64
 }
 
 // Use returns the current use of the busiest callers.
@@ -320,11 +322,15 @@ func (q *Quotas) Use() QuotaUse {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var u QuotaUse
+	now := q.now()
 	for key, c := range q.callers {
 		if key != "" {
 			u.Callers++
 		}
 		u.Calls, u.Held, u.Streams, u.Bytes = max(u.Calls, c.calls), max(u.Held, c.held), max(u.Streams, c.streams), max(u.Bytes, c.bytes)
+		if c.bucket != nil {
+			u.Rate = max(u.Rate, 1-c.bucket.TokensAt(now)/float64(c.bucket.Burst()))
+		}
 	}
 	return u
 }

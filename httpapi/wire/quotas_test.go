@@ -164,6 +164,7 @@ func TestRetryAfterIncludesTheDebt(t *testing.T) {
 	_, header, err := call()
 	require.Equal(t, CodeRateLimited, refusal.CodeOf(err))
 	require.Equal(t, `"principal";r=0;t=16`, header.Get("RateLimit"))
+	require.InDelta(t, 3.002, quotas.Use().Rate, 1e-9, "the burst of 500, and a debt of 1,001")
 	require.Equal(t, "11", header.Get("Retry-After"))
 	now = now.Add(10 * time.Second)
 	_, _, err = call()
