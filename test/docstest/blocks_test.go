@@ -21,7 +21,7 @@ import (
 )
 
 // maxChecked is how many blocks no test runs.
-const maxChecked = 41
+const maxChecked = 34
 
 // block is a fenced block of a page. Its mark is the HTML comment on the line before it.
 type block struct {
@@ -87,6 +87,7 @@ var runners = []runner{
 	{pages: "sdk/typescript/README.md", languages: "ts", file: "test/sdk/typescript_test.go", test: "TestTypeScriptPackageIsWhatItsReadmeSays"},
 	{pages: "docs/sdk.md", kind: "test", file: "test/sdk/module_test.go", test: "TestGoModulesStartFromTheirPages"},
 	{pages: "examples/*/" + readme, kind: "test", file: "test/sdk/*_test.go", test: "TestFrameworksWaitWithoutAProcess"},
+	{pages: "docs/*.md", kind: "serve", file: "test/docstest/serve_test.go", test: "TestServicesOfPagesStart"},
 	{pages: "docs/*.md", languages: "sh", file: "test/sdk/pages_test.go", test: "TestPagesAreTyped"},
 }
 
