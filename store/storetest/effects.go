@@ -53,46 +53,6 @@ var effectTests = map[string]func(*harness){
 		h.do(commandOf(effect))
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
 	},
-	"effect/what became of messages": func(h *harness) {
-		raised := approvals("a", "b")
-		raised.Approvals[0].Escalation = &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"role:admin"}}}}
-		h.wait("s", "r", raised)
-		handle, other := h.run("r").Requests[0].Handle, h.run("r").Requests[1].Handle
-		advance := commandOf(h.claimEffect("s", model.EffectID(api.EffectAdvanceRequest, handle))).(*runs.AdvanceRequest)
-		advance.Steps = []runs.DueStep{{To: []runs.Recipient{{Principal: "user:ada", Channel: "mail"}, {Principal: "user:ben", Channel: "push"}}}}
-		h.do(advance)
-		of := func(limit int, channels ...string) ([]reads.PersonMessage, bool) {
-			messages, whole, err := h.store.PersonMessages(h.ctx, channels, []string{handle, other, "unknown"}, limit)
-			require.NoError(h, err)
-			return messages, whole
-		}
-		to := func(channel, principal string, state api.EffectState, attempts int64, atInbox bool) reads.PersonMessage {
-			return reads.PersonMessage{
-				Handle: handle, Channel: channel, NoticePlace: model.NoticePlace{Person: model.PersonInID(principal)},
-				State: state, Attempts: attempts, AtInbox: atInbox,
-			}
-		}
-		messages, whole := of(10, "mail", "push", "slack")
-		require.Equal(h, []reads.PersonMessage{to("mail", "user:ada", api.EffectPending, 0, false), to("push", "user:ben", api.EffectPending, 0, false)}, messages)
-		require.True(h, whole)
-
-		finish := func(channel, principal string, change func(*runs.FinishEffect)) {
-			effect := h.claimEffect("s", model.NoticeEffectID(channel, handle, principal, 0))
-			done := &runs.FinishEffect{SessionID: "s", EffectID: effect.EffectID, Attempt: effect.Attempts, RunID: "r"}
-			change(done)
-			h.do(done)
-		}
-		finish("mail", "user:ada", func(*runs.FinishEffect) {})
-		finish("push", "user:ben", func(f *runs.FinishEffect) { f.PutOffMs, f.Error = 1_000, model.HeldAtInbox })
-		messages, _ = of(10, "mail", "push")
-		require.Equal(h, []reads.PersonMessage{to("mail", "user:ada", api.EffectDone, 1, false), to("push", "user:ben", api.EffectPending, 0, true)}, messages)
-		messages, whole = of(0, "push")
-		require.Empty(h, messages)
-		require.False(h, whole, "there is one more than the limit")
-		messages, whole = of(10)
-		require.Empty(h, messages)
-		require.True(h, whole)
-	},
 	"effect/a watch over a worker is due when it may be gone": func(h *harness) {
 		h.create("s", "r")
 		fence := h.claim("r")
