@@ -221,7 +221,7 @@ func reminds(t *testing.T, planted bool) error {
 	clock.Store(raisedMs)
 	database := "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")
 	open := func() store.Store {
-		opened, err := store.Open(t.Context(), database, store.Options{NowMs: clock.Load})
+		opened, err := store.Open(t.Context(), database, store.Options{NowMs: clock.Load, NotifyAfter: time.Second})
 		require.NoError(t, err)
 		if planted {
 			return restarted{opened, clock.Load(), &clock}
