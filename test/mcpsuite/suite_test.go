@@ -56,7 +56,6 @@ var leftOut = map[string]string{
 	"logging-set-level": undeclared, "tools-call-with-logging": undeclared, "completion-complete": undeclared,
 	"resources-list": undeclared, "resources-read-text": undeclared, "resources-read-binary": undeclared, "resources-templates-read": undeclared,
 	"resources-subscribe": undeclared, "resources-unsubscribe": undeclared, "sep-2164-resource-not-found": undeclared,
-	"sep-2640-skills-directory": undeclared, "sep-2640-skills-enumeration": undeclared, "sep-2640-skills-manifest": undeclared,
 	"prompts-list": undeclared, "prompts-get-simple": undeclared, "prompts-get-with-args": undeclared, "prompts-get-embedded-resource": undeclared,
 	"prompts-get-with-image":               undeclared,
 	"json-schema-2020-12":                  "it reads the schema of a tool that only the suite has, and no tool of the service has such keywords",
@@ -156,7 +155,7 @@ var ofThePlainService = map[string][]string{
 	"2025-11-25": {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"},
 	"2026-07-28": {
 		"server-stateless", "tools-list", "dns-rebinding-protection", "http-header-validation", "server-sse-multiple-streams",
-		"input-required-result-unsupported-methods",
+		"input-required-result-unsupported-methods", "sep-2640-skills-enumeration", "sep-2640-skills-directory", "sep-2640-skills-manifest",
 	},
 }
 
