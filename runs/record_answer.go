@@ -124,9 +124,18 @@ func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	return nil
 }
 
-// newestInSession returns the session's newest request with that id and kind, or nil. It skips requests
-// of runs outside of the caller's scope.
+// newestReached is newestInSession without the requests of runs outside of the caller's scope.
+func (w *workingCopy) newestReached(requestID string, kind model.RequestKind) *model.Request {
+	return w.newestOf(requestID, kind, w.reaches)
+}
+
+// newestInSession returns the session's newest request with that id and kind, or nil.
 func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) *model.Request {
+	return w.newestOf(requestID, kind, func(*model.Run) bool { return true })
+}
+
+// newestOf is newestInSession without the requests of loaded runs that do not count.
+func (w *workingCopy) newestOf(requestID string, kind model.RequestKind, counts func(*model.Run) bool) *model.Request {
 	var newest *model.Request
 	for key, row := range w.state.Requests {
 		// A batch may have loaded a run of another session, because a caller chose its id for a new
@@ -135,7 +144,7 @@ func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) 
 			continue
 		}
 		request := w.request(key.RunID, key.RequestID)
-		if run := w.run(key.RunID); request.Kind != kind || run != nil && !w.reaches(run) {
+		if run := w.run(key.RunID); request.Kind != kind || run != nil && !counts(run) {
 			continue
 		}
 		if newest == nil || request.CreatedAtMs > newest.CreatedAtMs ||
@@ -162,7 +171,7 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	if err := w.openOnCall(requestID, model.KindQuestion); err != nil {
 		return nil, err
 	}
-	request := w.newestInSession(requestID, model.KindQuestion)
+	request := w.newestReached(requestID, model.KindQuestion)
 	if request != nil {
 		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
 			return run, nil // The clarification is completed. The same answer is accepted again, whatever else is open.

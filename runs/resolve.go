@@ -152,7 +152,7 @@ func (r *resolution) lateApproval(w *workingCopy, active *model.Run) *model.Requ
 				return nil
 			}
 		}
-		if request := w.newestInSession(id, model.KindApproval); request != nil && !request.Open() {
+		if request := w.newestReached(id, model.KindApproval); request != nil && !request.Open() {
 			return request
 		}
 	}

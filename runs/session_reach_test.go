@@ -116,6 +116,27 @@ func TestAKeyOfAnotherAgentsRunIsNotReplayed(t *testing.T) {
 	require.NotContains(t, refused.Detail, "run r")
 }
 
+// The message with the answer has its id from the clarification, so the scope of the caller does not count.
+func TestAClarificationOfAnotherAgentsRunKeepsItsID(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(&runs.CreateSession{SessionID: "parent"})
+	h.must(&runs.CreateSession{SessionID: "s", AgentID: "a", ParentSessionID: "parent"})
+	h.must(&runs.CreateRun{
+		SessionID: "s", SessionGiven: true, RunID: "r", AgentID: "b", Input: api.JSON(`"go"`), Claim: &api.ClaimOptions{WorkerID: "w"},
+	})
+	h.must(&runs.AskClarification{RunID: "r", Fence: 1, Request: question("q")})
+	h.must(&runs.CreateRun{
+		SessionID: "s", SessionGiven: true, RunID: "own", AgentID: "a", Kind: api.KindCall, Input: api.JSON(`"go"`),
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("p")}},
+	})
+	h.must(allow("own", "p"))
+	h.refused(api.CodeIDConflict, &runs.Call{
+		Command: &runs.AskClarification{RunID: "own", Fence: h.claim("own"), Request: question("q")},
+		Caller:  &auth.Identity{Principal: "agent:one", Role: api.RoleAgent, AgentIDs: []string{"a"}, Via: auth.ViaToken},
+	})
+}
+
 // An interrupt by a token that is bound to agents leaves the runs of other agents as they are.
 func TestAnInterruptEndsRunsOfTheTokensAgents(t *testing.T) {
 	t.Parallel()
