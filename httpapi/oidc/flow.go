@@ -226,7 +226,6 @@ const onward = `<!doctype html>
 
 // onwardKeeping stores the sign-in for this origin's pages, but only in the tab that started it.
 // Otherwise another site could sign a person in as a different user. The page tells its other tabs.
-// If their storage is full, the tab has the sign-in alone.
 const onwardKeeping = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Signed in · holdpoint</title>
 <p>This sign-in was not begun in this tab. <a href="/login">Sign in</a></p>
@@ -235,8 +234,7 @@ const [session, state, to] = %s;
 if (sessionStorage.getItem("signingIn") === state) {
   sessionStorage.removeItem("signingIn");
   sessionStorage.setItem("signedIn", "yes");
-  for (const storage of [localStorage, sessionStorage]) storage.removeItem("holdpoint.session");
-  try { localStorage.setItem("holdpoint.session", session); } catch { sessionStorage.setItem("holdpoint.session", session); }
+  localStorage.setItem("holdpoint.session", session);
   location.replace(to);
 }
 </script>

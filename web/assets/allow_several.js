@@ -51,6 +51,7 @@ export function AllowSeveral({ asked, close }) {
   const names = list.map(one => one.handle).join();
   useLayoutEffect(() => {
     shifted(guarded);
+    focusedByPage(); // a key was meant for the calls that stood here, too
     if (dialog.current.open && !dialog.current.contains(document.activeElement)) dialog.current.focus();
   }, [names]);
   const able = list.length > 0 && list.every(canDecide);

@@ -4,24 +4,18 @@ import { encode, parse } from "./exact.js";
 
 export const settings = {
   get(name, fallback = "") { return localStorage.getItem("holdpoint." + name) ?? fallback; },
-  set(name, value) { try { localStorage.setItem("holdpoint." + name, value); } catch { /* full: nothing needs it */ } },
+  set(name, value) { localStorage.setItem("holdpoint." + name, value); },
 };
 
 const utf8 = text => new TextEncoder().encode(text);
 
-const sessionKey = "holdpoint.session";
-
-// signedInAlone reports whether this tab has a sign-in of its own, because the storage of all tabs was full. Theirs may then be
-// another person's: such a tab neither uses nor changes it.
-export const signedInAlone = () => !!sessionStorage.getItem(sessionKey);
-
-// keepSession keeps the secret of a sign-in. The callback of an issuer keeps it as well (httpapi/oidc).
+// The callback of an issuer keeps it as well (httpapi/oidc).
 function keepSession(secret) {
-  const storages = signedInAlone() ? [sessionStorage] : [localStorage, sessionStorage];
-  for (const storage of storages) storage.removeItem(sessionKey);
+  localStorage.removeItem("holdpoint.session");
   if (!secret) return;
-  for (const storage of storages) try { storage.setItem(sessionKey, secret); return; } catch { /* full */ }
-  throw new Error(`Your browser has no room left to remember the sign-in at ${location.origin}. Delete the stored data of this address in the browser's settings, then sign in again.`);
+  try { settings.set("session", secret); } catch {
+    throw new Error(`Your browser has no room left to remember the sign-in at ${location.origin}. Delete the stored data of this address in the browser's settings, then sign in again.`);
+  }
 }
 
 // isName reports whether the service records a name. It takes at most 200 bytes, and nothing that cannot be seen.
@@ -123,7 +117,7 @@ export class Refused extends Error {
 
 // headers are sent with every call. A header is bytes to the browser, so the name is written as those of UTF-8.
 export function headers(more = {}) {
-  const session = sessionStorage.getItem(sessionKey) ?? localStorage.getItem(sessionKey);
+  const session = settings.get("session");
   const all = { "X-Via": "inbox", ...(session && { Authorization: "Session " + session }), ...more };
   const name = myName();
   // Where people sign in, who decides is who is signed in.

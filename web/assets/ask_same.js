@@ -54,7 +54,7 @@ export function AskSame({ one: asker }) {
   }, []);
   const names = list.map(one => one.handle).join();
   useLayoutEffect(() => {
-    if (!ownSince(guarded)) shifted(guarded); // nobody aimed at these calls yet
+    if (!ownSince(guarded)) { shifted(guarded); focusedByPage(); } // nobody aimed at these calls yet
     if (dialog.current.open && !dialog.current.contains(document.activeElement)) dialog.current.focus();
   }, [names]);
   const able = list.length > 0 && list.every(canDecide);

@@ -44,7 +44,7 @@ const lastReasons = () => { try { return JSON.parse(settings.get(reasonsOf(), "[
 function keepReason(one, reason) {
   if (!reason || sensitive(one)) return;
   const reasons = JSON.stringify([reason, ...lastReasons().filter(other => other !== reason)].slice(0, reasonsKept));
-  settings.set(reasonsOf(), reasons);
+  try { settings.set(reasonsOf(), reasons); } catch { /* the storage is full, and the decision does not need it */ }
 }
 const usual = ["Not needed", "Too risky", "Wrong target", "Ask me first"];
 

@@ -5,7 +5,7 @@ import { lookUp } from "./inbox.js";
 import { isSeen } from "./seen.js";
 
 const atOnce = 20; // look-ups of the page
-const most = 100; // look-ups of one selection or dialog: the rest stays unknown, and nobody allows it there
+const most = 100; // requests of one selection or dialog that are looked up: the rest stays unknown, and nobody allows it there
 const againMs = 5000; // after a failure
 
 export const isUnknown = one => one.barred === undefined && !one.resolution;
@@ -26,16 +26,19 @@ function next() {
 // lookUps asks about requests: once, and again after a failure, until it is stopped.
 export function lookUps() {
   const asked = new Set();
-  let left = most, stopped = false;
+  let stopped = false;
   const ask = async one => {
-    if (stopped || left === 0 || !isUnknown(one)) return;
-    left--;
+    if (stopped || !isUnknown(one)) return;
     await lookUp(one.handle);
-    if (!stopped && left > 0 && isUnknown(one)) setTimeout(() => enqueue(() => ask(one)), againMs);
+    if (!stopped && isUnknown(one)) setTimeout(() => enqueue(() => ask(one)), againMs);
   };
   return {
     of(list) {
-      for (const one of list) if (!asked.has(one) && asked.add(one)) enqueue(() => ask(one));
+      for (const one of list) {
+        if (asked.size === most || asked.has(one)) continue;
+        asked.add(one);
+        enqueue(() => ask(one));
+      }
     },
     stop() { stopped = true; },
   };

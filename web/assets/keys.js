@@ -75,12 +75,12 @@ export function keys(event, help, palette) {
   const listed = location.pathname === "/"; // other pages show other lists
   const choice = active.matches("input[type=radio], input[type=checkbox]") && !active.closest(".row");
   switch (event.key) {
-    case "j": if (listed) move(1); break;
-    case "k": if (listed) move(-1); break;
+    case "j": if (!listed) return; move(1); break;
+    case "k": if (!listed) return; move(-1); break;
     case "ArrowDown": if (!listed || !active.closest(".list, .row")) return; move(1); break;
     case "ArrowUp": if (!listed || !active.closest(".list, .row")) return; move(-1); break;
-    case "n": if (listed) moveTo(nextOpen(place.handle)); break;
-    case "o": if (listed && at && inbox.prompts.has(at)) showPrompt(inbox.prompts.get(at), "key", true); break;
+    case "n": if (!listed) return; moveTo(nextOpen(place.handle)); break;
+    case "o": if (!listed) return; if (at && inbox.prompts.has(at)) showPrompt(inbox.prompts.get(at), "key", true); break;
     case "g": went = performance.now(); break;
     case "/": document.querySelector("input[type=search]")?.focus(); break;
     case "?": help(); break;

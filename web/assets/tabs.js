@@ -1,8 +1,6 @@
 // One stream for all tabs. A browser opens six connections to a service; a stream in each tab would leave
 // none for decisions. One tab leads: it follows the stream and passes on what it reads. When nothing is
-// heard of it, another one takes over. A tab with a sign-in of its own has a stream of its own.
-
-import { signedInAlone } from "./api.js";
+// heard of it, another one takes over.
 
 const silence = 8000; // the service says something every 5 s, and the leader passes it on
 const settling = 250; // how long a tab that opens, or is looked at again, waits before it looks around
@@ -118,7 +116,7 @@ export function shareStream(open, use, env = browser()) {
 function browser() {
   return {
     id: () => Array.from(crypto.getRandomValues(new Uint8Array(8)), one => one.toString(16).padStart(2, "0")).join(""),
-    channel: name => globalThis.BroadcastChannel && !signedInAlone() ? new BroadcastChannel(name) : { postMessage() {}, close() {} },
+    channel: name => globalThis.BroadcastChannel ? new BroadcastChannel(name) : { postMessage() {}, close() {} },
     now: () => performance.now(),
     random: () => Math.random(),
     after: (ms, then) => setTimeout(then, ms),

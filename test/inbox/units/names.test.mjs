@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 let name = "";
-globalThis.sessionStorage = { getItem: () => null };
 globalThis.localStorage = { getItem: key => key === "holdpoint.name" ? name : null };
 const { account, headers, isName, myName } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
 

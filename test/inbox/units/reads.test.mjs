@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-globalThis.sessionStorage = { getItem: () => null };
 const { Refused, call, failureWords, isPassing, problemWords, retryIn } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
 
 test("what may pass is repeated, and a refusal is not", () => {

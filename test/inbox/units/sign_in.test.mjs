@@ -22,43 +22,26 @@ globalThis.fetch = async (path, { headers }) => {
   sent.push([path, headers.Authorization]);
   return { ok: true, status: 200, text: async () => JSON.stringify({ session: "secret-" + sent.length, principal: "user:ada", role: "operator" }) };
 };
-const { get, settings, signedInAlone, signIn, signOut } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
+const { get, signIn, signOut } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
 
-function browser(localFull, sessionFull) {
-  for (const one of [localStorage, sessionStorage]) one.clear();
-  Object.assign(localStorage, { full: localFull });
-  Object.assign(sessionStorage, { full: sessionFull });
+function browser(full) {
+  localStorage.clear();
+  Object.assign(localStorage, { full });
   loads = sent.length = 0;
 }
 const sends = async () => { await get("/v1/me"); return sent.at(-1)[1]; };
-const kept = () => [localStorage, sessionStorage].map(({ kept }) => kept.get("holdpoint.session"));
+const kept = () => localStorage.kept.get("holdpoint.session");
 
 test("a sign-in is kept for all tabs of the address", async () => {
-  browser(false, false);
+  browser(false);
   await signIn("t");
-  assert.deepEqual([kept(), await sends(), signedInAlone(), loads], [["secret-1", undefined], "Session secret-1", false, 1]);
+  assert.deepEqual([kept(), await sends(), loads], ["secret-1", "Session secret-1", 1]);
   await signOut();
-  assert.deepEqual([kept(), await sends()], [[undefined, undefined], undefined]);
-});
-
-test("with a full storage it holds in its tab alone", async () => {
-  browser(true, false);
-  await signIn("t");
-  assert.deepEqual([kept(), await sends(), signedInAlone(), loads], [[undefined, "secret-1"], "Session secret-1", true, 1]);
-  // Another tab has room again, for another person.
-  localStorage.full = false;
-  localStorage.setItem("holdpoint.session", "of another");
-  assert.equal(await sends(), "Session secret-1");
-  await signIn("t");
-  assert.equal(kept()[0], "of another");
-  assert.equal(signedInAlone(), true);
-  await signOut();
-  assert.deepEqual([kept(), await sends()], [["of another", undefined], "Session of another"]);
+  assert.deepEqual([kept(), await sends()], [undefined, undefined]);
 });
 
 test("a browser without any room says so in plain words", async () => {
-  browser(true, true);
+  browser(true);
   await assert.rejects(signIn("t"), { message: "Your browser has no room left to remember the sign-in at http://localhost:8080. Delete the stored data of this address in the browser's settings, then sign in again." });
   assert.equal(loads, 0);
-  assert.doesNotThrow(() => settings.set("compact", "on"));
 });
