@@ -174,7 +174,6 @@ func testSessionRoutesInScope(t *testing.T, a *rig, keyring *auth.Keyring) {
 		}
 		require.Equal(t, none.text, a.post(t, path, about.decide, bearer(operator)).refused(api.CodeRunStateConflict).text)
 		require.Equal(t, none.text, a.post(t, path, about.decide, bearer(operator), key("k")).refused(api.CodeRunStateConflict).text)
-		a.post(t, "/v1/sessions/"+session+"/interrupt", `{}`, bearer(operator)).want(http.StatusOK)
 		for _, runID := range theirs {
 			require.Equal(t, waits, status(runID))
 		}

@@ -79,7 +79,7 @@ func (c *NoticeCount) Count(n *NoticeToCount, nowMs int64) (after *NoticeCount, 
 		}
 	}
 	one := countedMessage{id: n.ID, atMs: nowMs}
-	told := allAtMs != 0 && n.RaisedAtMs <= allAtMs
+	told := allAtMs != 0 && allAtMs <= nowMs && n.RaisedAtMs <= allAtMs // the clock may have been set back
 	switch {
 	case n.Held && told:
 		return nil, 0, 0

@@ -47,10 +47,7 @@ func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	} else {
 		ended = w.interruptCalls(list, p) || ended
 	}
-	switch {
-	case len(p.AgentIDs) > 0 && len(list) == 0:
-		return nil, ended // The next part would load the same runs of other agents.
-	case len(rest) == 0:
+	if len(rest) == 0 {
 		return w.cut(p), ended
 	}
 	return rest[0], ended
@@ -62,7 +59,7 @@ func (w *workingCopy) cut(p *drainPayload) *model.Run {
 		return w.state.Cut[""]
 	}
 	for _, kind := range []api.RunKind{api.KindCall, api.KindParentClarification} {
-		if last := w.state.Cut[kind]; last != nil && p.covers(last) {
+		if last := w.state.Cut[kind]; last != nil && p.ends(last) {
 			return last
 		}
 	}
@@ -106,11 +103,6 @@ func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
 
 // ends reports whether the drain ends a run.
 func (p *drainPayload) ends(run *model.Run) bool {
-	return p.covers(run) && (len(p.AgentIDs) == 0 || slices.Contains(p.AgentIDs, run.AgentID))
-}
-
-// covers is ends for a caller that reaches all runs of the session.
-func (p *drainPayload) covers(run *model.Run) bool {
 	return p.Ended || !model.TakesSlot(run.Kind) && run.FirstEventID <= p.LastEventID
 }
 

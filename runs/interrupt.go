@@ -3,13 +3,12 @@ package runs
 import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // InterruptSession interrupts the session's active run and its calls, and declines its waiting
-// clarifications (docs/spec/v1.md#interrupt-a-session). Queued runs stay, and so do runs outside of
-// the caller's scope. If there are many calls or clarifications, an effect ends the rest.
+// clarifications (docs/spec/v1.md#interrupt-a-session). Queued runs stay. If there are many
+// calls or clarifications, an effect ends the rest.
 //
 // Reply: Session, Interrupted. Errors: session_not_found, invalid_request.
 type InterruptSession struct {
@@ -45,13 +44,11 @@ func (c *InterruptSession) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {
 		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
-	scope := reads.ScopeOf(w.caller)
 	ended := w.drainFirst(drainPayload{
 		ID: c.drainID, LastEventID: w.session.LastEventID, Reason: c.Reason,
 		Actor: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal,
-		AgentIDs: scope.AgentIDs,
 	})
-	run := w.reachedRun()
+	run := w.activeRun()
 	if run != nil {
 		w.expireDue(run)
 	}

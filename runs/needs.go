@@ -29,7 +29,7 @@ type Needs struct {
 	SuspensionID string
 	// SessionRequestIDs loads, of the session's requests with each of these ids, the one of the active run, and of
 	// SessionRequestKind the open ones and the newest, even if settled. With Clarifications it also loads the run of
-	// the newest, and with SessionRequestRuns the runs of all.
+	// the newest, and with SessionRequestRuns the runs of all and their requests that are open or in the Resume.
 	SessionRequestIDs  []string
 	SessionRequestKind model.RequestKind
 	SessionRequestRuns bool

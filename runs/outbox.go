@@ -45,8 +45,6 @@ type drainPayload struct {
 	Actor       string `json:"actor"`
 	// ViaPrincipal is the ViaPrincipal of the Actor that ended or interrupted the session.
 	ViaPrincipal string `json:"via_principal,omitempty"`
-	// AgentIDs are the agents of the token that interrupted the session; nil for all agents.
-	AgentIDs []string `json:"agent_ids,omitempty"`
 }
 
 // abandonedPayload is the payload of an api.EffectCancelAbandoned.

@@ -1,7 +1,6 @@
 package runs_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -137,53 +136,13 @@ func TestAClarificationOfAnotherAgentsRunKeepsItsID(t *testing.T) {
 	})
 }
 
-// An interrupt by a token that is bound to agents leaves the runs of other agents as they are.
-func TestAnInterruptEndsRunsOfTheTokensAgents(t *testing.T) {
+// An interrupt is about the whole session, as its end is.
+func TestAnInterruptEndsRunsOfAllAgents(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.raiseOf(api.KindInput, "b", "r", approval("p"))
-	h.raiseOf(api.KindCall, "b", "theirs", approval("p"))
-	interrupt := func() runs.Command { return byAgentA(&runs.InterruptSession{SessionID: "s", Reason: "stop"}) }
-	require.False(t, h.must(interrupt()).Interrupted)
-	h.raiseOf(api.KindCall, "a", "own", approval("p"))
-	require.True(t, h.must(interrupt()).Interrupted)
-	require.Equal(t, api.StatusInterrupted, h.run("own").Status)
-	for _, runID := range []string{"r", "theirs"} {
-		require.Equal(t, api.StatusWaitingForApproval, h.run(runID).Status)
-	}
-	h.must(&runs.CancelRun{RunID: "r"})
-	h.raiseOf(api.KindInput, "a", "r-2", approval("p"))
-	require.True(t, h.must(interrupt()).Interrupted)
-	require.Equal(t, api.StatusInterrupted, h.run("r-2").Status)
-	require.Equal(t, api.StatusWaitingForApproval, h.run("theirs").Status)
-}
-
-// The effect that interrupts the rest of many calls keeps to the agents of the token.
-func TestAnInterruptInPartsEndsRunsOfTheTokensAgents(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	for n := range runs.DrainChunk + 3 {
-		h.raiseOf(api.KindCall, "a", fmt.Sprintf("own-%03d", n), approval("p"))
-	}
-	h.raiseOf(api.KindCall, "b", "theirs", approval("p"))
-	h.must(byAgentA(&runs.InterruptSession{SessionID: "s"}))
-	h.carryOutDrains()
-	require.Equal(t, runs.DrainChunk+3, h.countStatus(api.StatusInterrupted))
-	require.Equal(t, api.StatusWaitingForApproval, h.run("theirs").Status)
-}
-
-// Without the last check, the effect would load the same calls of another agent again and again.
-func TestAnInterruptEndsWhenOnlyRunsOfOtherAgentsAreLoaded(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	for n := range runs.DrainChunk + 2 {
-		h.raiseOf(api.KindCall, "b", fmt.Sprintf("theirs-%03d", n), approval("p"))
-	}
-	command := byAgentA(&runs.InterruptSession{SessionID: "s"})
-	require.NoError(t, runs.Prepare(command, h.newID))
-	needs := command.Needs()
-	change, reply, err := runs.Decide(lessOf(h.load(needs), needs), command, h.nowMs)
-	require.NoError(t, err)
-	require.True(t, change.Empty())
-	require.False(t, reply.Interrupted)
+	h.raiseOf(api.KindCall, "b", "call", approval("p"))
+	require.True(t, h.must(byAgentA(&runs.InterruptSession{SessionID: "s", Reason: "stop"})).Interrupted)
+	require.Equal(t, api.StatusInterrupted, h.run("r").Status)
+	require.Equal(t, api.StatusInterrupted, h.run("call").Status)
 }

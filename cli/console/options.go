@@ -32,16 +32,15 @@ func NoOption(question *api.UserQuestion, name string) string {
 // shownOption is [OptionOf] for options that are shown with numbers. A number that names another option finds
 // none; written as it is shown, 1), it is only a number.
 func shownOption(question *api.UserQuestion, name string) (id string, found bool) {
+	if number, bracketed := strings.CutSuffix(name, ")"); bracketed {
+		if id, found := numbered(question, number); found {
+			return id, true
+		}
+	}
 	if isTwoOptions(question, name) {
 		return "", false
 	}
-	if id, found := OptionOf(question, name); found {
-		return id, true
-	}
-	if number, bracketed := strings.CutSuffix(name, ")"); bracketed {
-		return numbered(question, number)
-	}
-	return "", false
+	return OptionOf(question, name)
 }
 
 // noShownOption says why [shownOption] finds no option.

@@ -82,16 +82,18 @@ func (b *schemaBudget) assertFormats(compiler *jsonschema.Compiler) {
 var errFormat = errors.New("does not have the format")
 
 // isLoose finds texts that the library accepts although they do not have the format: a time or an address
-// with a signed number, an email address that begins with "@", and a URL with white space or with nothing
-// after its scheme.
+// with a signed number, an email address that begins with "@" or with a quotation that does not end, and a URL
+// with white space or with nothing after its scheme.
 func isLoose(format, text string) bool {
 	switch format {
 	case "date-time":
-		return len(text) > 18 && strings.ContainsAny(text[11:19], "+-")
+		return len(text) > 19 && strings.ContainsAny(text[11:19]+text[len(text)-5:], "+-")
 	case "ipv4":
 		return strings.ContainsAny(text, "+-")
 	case "email":
-		return strings.HasPrefix(text, "@")
+		_, literal, _ := strings.Cut(text, "@[")
+		return strings.HasPrefix(text, "@") || strings.HasPrefix(text, `"`) && !strings.Contains(text[1:], `"@`) ||
+			!strings.Contains(literal, "IPv6:") && strings.ContainsAny(literal, "+-")
 	case "uri":
 		_, rest, _ := strings.Cut(text, ":")
 		return rest == "" || strings.ContainsFunc(text, unicode.IsSpace)

@@ -53,6 +53,7 @@ var Questions = []Question{
 	{"session requests", []Key{sessionRequests(func(*runs.Needs) bool { return true })}, (*States).readRequests},
 	{"runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
 	{"all runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.SessionRequestRuns })}, (*States).readStartedRuns},
+	{"requests of all runs of session requests", []Key{sessionRequests(func(n *runs.Needs) bool { return n.SessionRequestRuns })}, (*States).readRequests},
 	{"unfinished runs", []Key{unfinishedRuns}, (*States).readUnfinishedRuns},
 	{"requests of unfinished runs", []Key{unfinishedRuns}, (*States).readRequests},
 	{"chosen runs", []Key{chosenRuns}, (*States).readChosenRuns},

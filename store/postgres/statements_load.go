@@ -130,6 +130,21 @@ FROM (
 ) AS k
 {run r of k}`,
 
+	"requests of all runs of session requests": `
+SELECT q.*
+FROM (
+	SELECT DISTINCT q.session_id, q.run_id
+	FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, request_id, kind)
+	CROSS JOIN LATERAL (
+		(SELECT * FROM requests AS one
+		WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind AND one.outcome IS NULL OFFSET 0)
+		UNION ALL
+		` + newestNamed + `
+	) AS q
+) AS k
+{run r of k}
+{requests q of r}`,
+
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": `
 SELECT r.*, r.beyond, r.cut, k.kind

@@ -141,6 +141,24 @@ SELECT r.*
 FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.run_id = ` + newestNamed,
 
+	"requests of all runs of session requests": `
+WITH k (run_id) AS (
+	SELECT q.run_id
+	FROM json_each($1) AS k
+	CROSS JOIN requests AS q INDEXED BY requests_open
+		ON q.kind = k.value ->> 2 AND q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1 AND q.outcome IS NULL
+	UNION
+	SELECT ` + newestNamed + ` FROM json_each($1) AS k
+)
+SELECT q.*
+FROM k
+CROSS JOIN requests AS q ON q.run_id = k.run_id AND q.outcome IS NULL
+UNION ALL
+SELECT q.*
+FROM k
+CROSS JOIN runs AS r ON r.run_id = k.run_id
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after`,
+
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": unfinishedRuns + `
 SELECT r.*, page.beyond, page.cut, page.of_kind
