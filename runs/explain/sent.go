@@ -52,11 +52,15 @@ func messagesText(request *model.Request, sent map[string]reads.PersonMessage) s
 	}
 	// Failures come first, because someone has to act on them.
 	var failed, pending, others []string
+	nameless := "" // the one person of a service that asks for no credentials
 	for _, told := range request.Progress().Told {
+		message, read := sent[model.PersonInID(told.Who)]
 		if !named(told.Who) {
+			if read {
+				nameless = " Message by " + outcomeText(&message) + "."
+			}
 			continue
 		}
-		message, read := sent[model.PersonInID(told.Who)]
 		text := shortName(told.Who)
 		if read {
 			text += " (" + outcomeText(&message) + ")"
@@ -72,7 +76,7 @@ func messagesText(request *model.Request, sent map[string]reads.PersonMessage) s
 	}
 	people := slices.Concat(failed, pending, others)
 	if len(people) == 0 {
-		return ""
+		return nameless
 	}
 	return " Messages to " + allNames(people) + "."
 }

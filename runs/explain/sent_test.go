@@ -51,11 +51,11 @@ func TestMessagesOfARow(t *testing.T) {
 	for i, want := range []string{
 		"Messages to ben (mail: not sent yet) and ada (push).", "Messages to ada (mail: not reached) and ben (push).",
 		"Messages to ada (push: held back while their inbox is open).", "Messages to ada (push: no message of its own).",
-		"Messages to ada (push: not sent yet) and ben (mail).", "Messages to ada, ben, cyd and 1 more.",
+		"Messages to ada (push: not sent yet) and ben (mail).", "Messages to ada, ben, cyd and 1 more.", "Message by push.",
 	} {
 		require.Equal(t, &api.PendingExplanation{Text: want}, got[i])
 	}
-	require.Equal(t, []*api.PendingExplanation{nil, nil}, got[6:], "nobody with a name, and no message")
+	require.Nil(t, got[7], "no message")
 	require.Equal(t, 1, w.reads, "for all rows")
 
 	w.reads, w.channels = 0, nil
