@@ -36,9 +36,9 @@ func TestACreationIsReplayedAfterTheTokenHasExpired(t *testing.T) {
 			require.Nil(t, again.at("secret"))
 			require.Equal(t, made.at("token", "token_id"), again.at("token", "token_id"))
 
-			a.post(t, "/v1/tokens", body("short"), bearer(admin)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
-			a.post(t, "/v1/tokens", body("short"), bearer(admin), key("other")).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
-			a.post(t, "/v1/tokens", body("another"), bearer(admin), key("k")).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+			a.post(t, "/v1/tokens", body("short"), bearer(admin), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+			a.post(t, "/v1/tokens", body("short"), bearer(admin), key("other"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+			a.post(t, "/v1/tokens", body("another"), bearer(admin), key("k"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
 		})
 	}
 }
