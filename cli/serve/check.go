@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"net"
 	"net/url"
 	"strings"
@@ -81,7 +82,7 @@ func checkAdminAddress(address string) error {
 func splitAddress(address string) (host string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil {
-		_, err = net.LookupPort("tcp", port)
+		_, err = net.DefaultResolver.LookupPort(context.Background(), "tcp", port) // of numbers and /etc/services
 	}
 	return host, err
 }
