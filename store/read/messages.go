@@ -43,7 +43,7 @@ func (r *Reader) PersonMessages(ctx context.Context, channels, handles []string,
 		if len(queries) == 0 {
 			break
 		}
-		if err := r.lists.Ask(ctx, queries...); err != nil {
+		if err := r.lists.AskAtOneMoment(ctx, queries...); err != nil {
 			return nil, false, err
 		}
 	}

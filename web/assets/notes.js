@@ -1,5 +1,5 @@
-// What the lists of the service say of a request besides its deadline: that no worker would pick up the decision, and
-// who is told next.
+// What the lists of the service say of a request besides its deadline: that no worker would pick up the decision,
+// who got a message, and who is told next.
 
 import { get } from "./api.js";
 import { changed, inbox, open, subscribe } from "./inbox.js";

@@ -63,8 +63,7 @@ type tooLate struct {
 
 // refuseAnswer refuses an answer. If the client has lost its stream and the relay was settled
 // elsewhere, only this reply can tell it, and its prompt stays until an answer is a 200. Such a
-// client gets a 200 with success false and the recorded decision. After the deadline, or if it closed
-// the stream, the refusal stands.
+// client gets a 200 with success false and the recorded decision.
 func (f *face) refuseAnswer(w http.ResponseWriter, r *http.Request, sessionID, relayID string, refused error) error {
 	resolution, err := f.settledElsewhere(r.Context(), sessionID, relayID)
 	switch {
@@ -90,11 +89,11 @@ func (f *face) settledElsewhere(ctx context.Context, sessionID, relayID string) 
 		return nil, err
 	}
 	session, err := f.Store.Reader(ctx).SessionHead(ctx, sessionID)
-	if err != nil {
+	if err != nil || chatStateOf(session) == nil {
 		return nil, err
 	}
-	resolution, state := relay.Recorded(), chatStateOf(session)
-	if state == nil || state.ClosedAtMs != 0 || resolution.Via == Via || resolution.Outcome == api.OutcomeExpired {
+	resolution := relay.Recorded()
+	if resolution.Via == Via {
 		return nil, nil
 	}
 	return &resolution, nil
