@@ -233,9 +233,13 @@ const onwardKeeping = `<!doctype html>
 const [session, state, to] = %s;
 if (sessionStorage.getItem("signingIn") === state) {
   sessionStorage.removeItem("signingIn");
-  sessionStorage.setItem("signedIn", "yes");
-  localStorage.setItem("holdpoint.session", session);
-  location.replace(to);
+  localStorage.removeItem("holdpoint.session");
+  let kept = true;
+  try { localStorage.setItem("holdpoint.session", session); sessionStorage.setItem("signedIn", "yes"); } catch {
+    kept = false;
+    document.querySelector("p").firstChild.data = "Your browser has no room left to remember the sign-in. Delete the stored data of this address in the browser's settings. ";
+  }
+  if (kept) location.replace(to);
 }
 </script>
 </html>

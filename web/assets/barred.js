@@ -33,7 +33,8 @@ export function lookUps() {
     if (!stopped && isUnknown(one)) setTimeout(() => enqueue(() => ask(one)), againMs);
   };
   return {
-    of(list) {
+    of(list, all = list) { // all is the whole selection: what has left it makes room
+      for (const one of asked) if (!all.includes(one)) asked.delete(one);
       for (const one of list) {
         if (asked.size === most || asked.has(one)) continue;
         asked.add(one);
@@ -51,5 +52,5 @@ export function useKnown(list) {
     asks.current = lookUps();
     return () => asks.current.stop();
   }, []);
-  useEffect(() => { asks.current.of(unknown.sort((a, b) => isSeen(b) - isSeen(a))); }, [names]);
+  useEffect(() => { asks.current.of(unknown.sort((a, b) => isSeen(b) - isSeen(a)), list); }, [names, list.length]);
 }

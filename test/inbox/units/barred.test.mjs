@@ -42,6 +42,9 @@ test("at most 20 are asked about at once, and 100 in all", async () => {
   asks.of(list);
   await settle();
   assert.equal(asked.length, 100);
+  asks.of(list.slice(100)); // the others were allowed
+  for (; answered < asked.length; answered++) await asked[answered].answer(view());
+  assert.equal(answered, 200);
   asks.stop();
 });
 
