@@ -291,6 +291,16 @@ func TestLateApproval(t *testing.T) {
 	requireRecorded(t, refusal, "other", api.OutcomeAllowed, api.ViaAPI)
 	// On a run's route only that run's requests count.
 	require.Nil(t, h.refused(api.CodeApprovalNotPending, allow("next", "b")).Recorded)
+	// A call that still waits has another one.
+	h.must(&runs.CreateRun{
+		SessionID: h.run("next").SessionID, SessionGiven: true, RunID: "call", Kind: api.KindCall, Input: api.JSON(`1`),
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("of-call"), approval("open-on-call")}},
+	})
+	h.must(allow("call", "of-call"))
+	for _, ids := range [][]string{{"another", "of-call"}, {"of-call", "another"}} {
+		refusal = h.refused(api.CodeApprovalNotPending, approveInSession(allow("", ids...)))
+		requireRecorded(t, refusal, "of-call", api.OutcomeAllowed, api.ViaAPI)
+	}
 }
 
 // Each kind has its own route, whichever is shown.

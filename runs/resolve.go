@@ -356,9 +356,9 @@ func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) erro
 // decision for that question.
 func (r *resolution) showsRecorded(code api.Code) bool {
 	switch code {
-	case api.CodeRunStateConflict, api.CodeApprovalStateConflict:
+	case api.CodeRunStateConflict, api.CodeApprovalStateConflict, api.CodeApprovalNotPending:
 		return r.operation == model.OperationApproval || r.operation == model.OperationDecision
-	case api.CodeApprovalNotPending, api.CodeQuestionStateConflict, api.CodeQuestionExpired,
+	case api.CodeQuestionStateConflict, api.CodeQuestionExpired,
 		api.CodeQuestionRequestMismatch, api.CodeQuestionResolutionConflict:
 		return r.operation == model.OperationDecision
 	}
