@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // looking acknowledges a request of run "r", or takes that back.
@@ -199,6 +200,19 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 		require.True(t, h.must(putOff).Existing, "of an older attempt")
 		h.nowMs += 5_000
 		require.EqualValues(t, 1, h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message}).Effect.Attempts)
+
+		// One message stands for those that a flood holds, also for those that something else holds afterwards.
+		for _, why := range []string{model.HeldAtInbox, model.HeldByFlood, "", model.HeldAtInbox} {
+			before := h.effect(message).LastError
+			h.must(&runs.FinishEffect{SessionID: "s", EffectID: message, RunID: "r", Attempt: 1, PutOffMs: 1, Error: why})
+			want := why
+			if before == model.HeldByFlood {
+				want = before
+			}
+			require.Equal(t, want, h.effect(message).LastError)
+			h.nowMs++
+			h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message})
+		}
 	})
 }
 

@@ -107,7 +107,8 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	case c.PutOffMs > 0:
 		effect.UndoAttempt()
 		effect.DueAtMs = w.nowMs + c.PutOffMs
-		if effect.Attempts == 0 {
+		// One message stands for those that a flood holds, whatever else holds them afterwards.
+		if effect.Attempts == 0 && effect.LastError != model.HeldByFlood {
 			effect.LastError = StorableText(c.Error)
 		}
 	case succeeded:

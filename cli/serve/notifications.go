@@ -67,6 +67,9 @@ func (s *service) addPush() error {
 	if s.channels, err = channels.WithPush(s.channels, options); err != nil {
 		return console.Usage("%w; name its file with --push-key-file", err)
 	}
+	if s.Channels != "" && len(s.channels) == 0 {
+		s.logger.Warn("nobody can be notified: the file of --channels has no channels, and there is no key for browsers (--push-key-file)")
+	}
 	return nil
 }
 
