@@ -190,18 +190,29 @@ var effectTests = map[string]func(*harness){
 		all := append(slices.Clone(same), later...)
 		h.claimEffect("session-of-run-002", h.effectIDOf("run-002"))
 		h.do(&runs.FinishEffect{SessionID: "session-of-run-002", EffectID: h.effectIDOf("run-002"), Attempt: 1})
+		failed := []string{h.effectIDOf("run-003"), h.effectIDOf("run-008")} // in the order of the list: one of each moment
+		for i, name := range []string{"run-003", "run-008"} {
+			h.claimEffect("session-of-"+name, failed[i])
+			h.do(&runs.FinishEffect{SessionID: "session-of-" + name, EffectID: failed[i], Attempt: 1, Error: "refused", Permanent: true})
+		}
 		for _, limit := range []int{1, 2, 5, 11, 12, 13} {
 			require.Equal(h, all, h.pageEffects(reads.EffectQuery{Limit: limit}, nil))
 			require.Equal(h, []string{h.effectIDOf("run-002")}, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectDone}, nil))
 			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009"}, nil))
 			require.Empty(h, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectFailed}, nil))
 			require.Equal(h, []string{h.effectIDOf("run-009")}, h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectPending}, nil))
-			require.Len(h, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 11)
+			require.Len(h, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 9)
+			require.Equal(h, failed, h.pageEffects(reads.EffectQuery{Limit: limit, State: api.EffectFailed}, nil))
+			require.Equal(h, failed[:1], h.pageEffects(reads.EffectQuery{Limit: limit, SessionID: "session-of-run-003", State: api.EffectFailed}, nil))
 		}
+		newestFailed := h.effects(reads.EffectQuery{Limit: 2, State: api.EffectFailed, Newest: true})
+		require.Len(h, newestFailed, 2)
+		require.Equal(h, []string{failed[1], failed[0]}, []string{newestFailed[0].EffectID, newestFailed[1].EffectID})
 		require.Empty(h, h.effects(reads.EffectQuery{Limit: 10, State: "unknown"}))
 		newest := h.effects(reads.EffectQuery{Limit: 2, State: api.EffectPending, Newest: true})
 		require.Len(h, newest, 2)
-		require.Equal(h, []string{all[11], all[10]}, []string{newest[0].EffectID, newest[1].EffectID})
+		pending := slices.DeleteFunc(slices.Clone(later), func(id string) bool { return id == failed[1] })
+		require.Equal(h, []string{pending[2], pending[1]}, []string{newest[0].EffectID, newest[1].EffectID})
 		// Changes meanwhile neither hide a row nor repeat one.
 		page := 0
 		shown := h.pageEffects(reads.EffectQuery{Limit: 2}, func() {
