@@ -18,6 +18,9 @@ type NoticeCount struct {
 
 const countsAll = "+"
 
+// aheadMs is how much later than the clock a count may be dated.
+const aheadMs = 60_000
+
 // countedMessage is a message in a NoticeCount.
 type countedMessage struct {
 	id   string
@@ -79,7 +82,9 @@ func (c *NoticeCount) Count(n *NoticeToCount, nowMs int64) (after *NoticeCount, 
 		}
 	}
 	one := countedMessage{id: n.ID, atMs: nowMs}
-	told := allAtMs != 0 && allAtMs <= nowMs && n.RaisedAtMs <= allAtMs // the clock may have been set back
+	// A message that was counted at the same time may be dated a little later. After a clock was set back, what is dated much
+	// later tells of no request that is raised then.
+	told := allAtMs != 0 && allAtMs <= nowMs+aheadMs && n.RaisedAtMs <= allAtMs
 	switch {
 	case n.Held && told:
 		return nil, 0, 0

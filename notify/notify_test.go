@@ -424,6 +424,9 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 		}
 		require.Equal(t, []int64{1, 2, 1, 3, 4, 5, 2}, counted("user:ada", 1, "m1", "m2", "m1", "m3", "m4", "m5", "m2"))
 		require.Equal(t, []int64{6, 0, 6, 0, 5}, counted("user:ada", api.FloodMs, "m6", "m7", "m6", "m7", "m5"))
+		number, holdMs, err := stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: "m8"}, api.FloodMs-1)
+		require.NoError(t, err)
+		require.Equal(t, []int64{0, 0}, []int64{number, holdMs}, "m6 counts it, and was dated at the same time")
 		require.Equal(t, []int64{1}, counted("user:ben", 1, "m"), "m1 is another message")
 		require.Equal(t, []int64{1, 2}, counted("user:ada", api.FloodMs+1, "m7", "m1"))
 		// A clock that was a day ahead silences nobody for that day.
