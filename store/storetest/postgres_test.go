@@ -44,9 +44,6 @@ func TestPostgres(t *testing.T) {
 // TestPostgresConfigured runs the basics in the ways that a store may be configured.
 func TestPostgresConfigured(t *testing.T) {
 	t.Parallel()
-	if underRace {
-		t.Skip("the detector finds races where callers meet")
-	}
 	for name, configure := range map[string]func(*postgres.Options){
 		"through a pool": func(options *postgres.Options) { options.Pooler = true },
 		"one by one":     func(options *postgres.Options) { options.Door.MaxBatch, options.Door.Lanes = 1, 4 },
