@@ -112,9 +112,10 @@ func TestWatchOnATerminal(t *testing.T) {
 	require.Equal(t, "api:cli", decided.Resume.Approvals[0].Resolution.Via)
 
 	// The next request is shown and selected; somebody else denies it, and a late key
-	// decides nothing.
-	two := ask("two", "make install")
-	screen.until(t, "make install")
+	// decides nothing. A row that takes the place of another one is drawn only where it differs, so no
+	// command here begins as another does.
+	two := ask("two", "install")
+	screen.until(t, "install")
 	press("j")
 	screen.until(t, ">")
 	_, err = c.ResolveRunApprovals(t.Context(), "two", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
@@ -126,8 +127,8 @@ func TestWatchOnATerminal(t *testing.T) {
 	screen.until(t, "choose")
 
 	// An editor takes the terminal, and the person confirms the changes.
-	ask("three", "make three")
-	screen.until(t, "make three")
+	ask("three", "run three")
+	screen.until(t, "run three")
 	press("j")
 	screen.until(t, ">")
 	press("e")
@@ -135,7 +136,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	press("y\r")
 	edited, err := c.AwaitRun(t.Context(), "three", client.UntilDecided, patience)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"command":"make four"}`, string(edited.Resume.Approvals[0].Resolution.UpdatedInput))
+	require.JSONEq(t, `{"command":"run four"}`, string(edited.Resume.Approvals[0].Resolution.UpdatedInput))
 
 	// A question takes the terminal for an answer in the person's own words.
 	_, err = c.CreateRun(t.Context(), client.CreateRunParams{RunID: "five", Input: "x", Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{
