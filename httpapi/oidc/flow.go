@@ -234,12 +234,13 @@ const [session, state, to] = %s;
 if (sessionStorage.getItem("signingIn") === state) {
   sessionStorage.removeItem("signingIn");
   localStorage.removeItem("holdpoint.session");
-  let kept = true;
-  try { localStorage.setItem("holdpoint.session", session); sessionStorage.setItem("signedIn", "yes"); } catch {
-    kept = false;
+  try {
+    localStorage.setItem("holdpoint.session", session);
+    sessionStorage.setItem("signedIn", "yes");
+    location.replace(to);
+  } catch {
     document.querySelector("p").firstChild.data = "Your browser has no room left to remember the sign-in. Delete the stored data of this address in the browser's settings. ";
   }
-  if (kept) location.replace(to);
 }
 </script>
 </html>

@@ -29,6 +29,18 @@ const newestNamed = `(SELECT * FROM requests AS one
 	WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind
 	ORDER BY one.created_at_ms DESC, one.run_id DESC LIMIT 1)`
 
+// runsNamed are the runs with an open request, or the newest one, of an id and a kind.
+const runsNamed = `FROM (
+	SELECT DISTINCT q.session_id, q.run_id
+	FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, request_id, kind)
+	CROSS JOIN LATERAL (
+		(SELECT * FROM requests AS one
+		WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind AND one.outcome IS NULL OFFSET 0)
+		UNION ALL
+		` + newestNamed + `
+	) AS q
+) AS k`
+
 // loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
 // through a subquery that the planner cannot flatten (LIMIT 1 or OFFSET 0), so that it looks up
 // one key after the other. As a plain join, planned while the table is empty, it would walk a
@@ -118,30 +130,12 @@ FROM (
 
 	"all runs of session requests": `
 SELECT r.*
-FROM (
-	SELECT DISTINCT q.session_id, q.run_id
-	FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, request_id, kind)
-	CROSS JOIN LATERAL (
-		(SELECT * FROM requests AS one
-		WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind AND one.outcome IS NULL OFFSET 0)
-		UNION ALL
-		` + newestNamed + `
-	) AS q
-) AS k
+` + runsNamed + `
 {run r of k}`,
 
 	"requests of all runs of session requests": `
 SELECT q.*
-FROM (
-	SELECT DISTINCT q.session_id, q.run_id
-	FROM unnest($1::text[], $2::text[], $3::text[]) AS k (session_id, request_id, kind)
-	CROSS JOIN LATERAL (
-		(SELECT * FROM requests AS one
-		WHERE one.session_id = k.session_id AND one.request_id = k.request_id AND one.kind = k.kind AND one.outcome IS NULL OFFSET 0)
-		UNION ALL
-		` + newestNamed + `
-	) AS q
-) AS k
+` + runsNamed + `
 {run r of k}
 {requests q of r}`,
 

@@ -12,7 +12,7 @@ export function say(what) {
   gone = setTimeout(() => { text = ""; listener(); }, forMs);
 }
 
-// unsay takes a line away that is no longer true.
+// unsay removes a line from the screen once what it says has passed.
 export function unsay(what) {
   if (text !== what) return;
   text = "";
