@@ -108,7 +108,7 @@ roles: ## Make ROLE_CALLS calls (a million) with credentials of every role and h
 
 .PHONY: neighbours
 neighbours: ## Measure what one caller's most expensive calls cost another, and fail above bounds
-	HOLDPOINT_NEIGHBOURS_FOR=20s HOLDPOINT_NEIGHBOURS_RATIO=6 HOLDPOINT_NEIGHBOURS_MEMORY=512 \
+	HOLDPOINT_NEIGHBOURS_FOR=20s HOLDPOINT_NEIGHBOURS_RATIO=3 HOLDPOINT_NEIGHBOURS_MEMORY=512 \
 		go test -count 1 -tags faults -timeout 4h -v ./test/neighbours
 
 .PHONY: restart
