@@ -64,7 +64,8 @@ const (
 	MaxQuestionsPerRequest = 16
 	MaxOptionsPerQuestion  = 64
 	MaxPatternKeys         = 64
-	// MaxHints is the maximum number of hints of one request, of at most MaxHintLength bytes.
+	// MaxHints is the maximum number of hints of one request, of at most MaxHintLength bytes. As many more may
+	// come from rules.
 	MaxHints      = 8
 	MaxHintLength = 500
 	// MaxSensitivePaths is the maximum length of an approval's sensitive_paths.

@@ -75,11 +75,12 @@ type ApprovalRequest struct {
 	InputDigest string `json:"input_digest,omitempty"`
 	// Directory is the directory in which the call would run, if the input does not say so. At most
 	// MaxDirectoryLength bytes. An allow rule that a decision creates applies in this directory only.
-	Directory   string   `json:"directory,omitempty"`
-	Scope       string   `json:"scope"`  // empty when the caller gave none
-	Reason      string   `json:"reason"` // empty when the caller gave none
-	Description string   `json:"description,omitempty"`
-	Hints       []Hint   `json:"hints,omitempty"`        // at most MaxHints
+	Directory   string `json:"directory,omitempty"`
+	Scope       string `json:"scope"`  // empty when the caller gave none
+	Reason      string `json:"reason"` // empty when the caller gave none
+	Description string `json:"description,omitempty"`
+	// Hints are at most MaxHints of the agent's side. In a view, at most MaxHints of rules come before them.
+	Hints       []Hint   `json:"hints,omitempty"`
 	InputSchema JSON     `json:"input_schema,omitzero"`  // at most MaxSchemaBytes
 	PatternKeys []string `json:"pattern_keys,omitempty"` // at most MaxPatternKeys
 	// SensitivePaths are JSON Pointers into Input, at most MaxSensitivePaths. Only the worker that
@@ -102,12 +103,15 @@ type ApprovalRequest struct {
 	Escalation     *Escalation `json:"escalation,omitempty"`
 }
 
-// Hint is a remark of the agent's side for the person who decides, such as what a command changes.
-// The service decides nothing by it.
+// Hint is a remark for the person who decides, such as what a command changes: of the agent's side, or of a
+// standing rule (RuleHint). The service decides nothing by it.
 type Hint struct {
 	_     struct{}  `body:"closed"`
 	Level HintLevel `json:"level" body:"required"`
 	Text  string    `json:"text" body:"required"` // at most MaxHintLength bytes
+	// RuleID is the rule that made it; empty for the agent's side. The service sets it, and refuses it from a
+	// caller.
+	RuleID string `json:"rule_id,omitempty"`
 }
 
 // HintLevel is how serious a hint is.

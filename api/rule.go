@@ -1,6 +1,7 @@
 package api
 
-// RuleEffect is what a rule does with a matching call. Deny overrides ask, and ask overrides allow.
+// RuleEffect is what a rule does with a matching call. Deny overrides ask, and ask overrides allow. A hint
+// decides nothing.
 type RuleEffect string
 
 // Effects of rules.
@@ -9,7 +10,12 @@ const (
 	// RuleAsk asks a person even if other rules allow the call.
 	RuleAsk  RuleEffect = "ask"
 	RuleDeny RuleEffect = "deny"
+	// RuleHint shows its [Hint] to the person who decides. Whether anybody is asked is up to the other rules.
+	RuleHint RuleEffect = "hint"
 )
+
+// Decides reports whether rules with this effect settle calls.
+func (e RuleEffect) Decides() bool { return e == RuleAllow || e == RuleDeny }
 
 // Remember is the scope of the rule that a decision creates.
 type Remember string
@@ -83,12 +89,14 @@ type RuleView struct {
 	ExpiresAtMs  int64      `json:"expires_at_ms,omitzero"` // 0: no expiry
 	MaxUses      int64      `json:"max_uses,omitzero"`      // 0: no limit
 	// Escalation is for the requests that a RuleAsk leaves to people.
-	Escalation      *Escalation `json:"escalation,omitempty"`
-	SourceRunID     string      `json:"source_run_id,omitempty"`
-	SourceRequestID string      `json:"source_request_id,omitempty"`
-	RevokedAtMs     int64       `json:"revoked_at_ms,omitzero"`
-	RevokedBy       string      `json:"revoked_by,omitempty"`
-	Hits            int64       `json:"hits"` // requests that the rule settled
+	Escalation *Escalation `json:"escalation,omitempty"`
+	// Hint is only of a RuleHint, without its RuleID.
+	Hint            *Hint  `json:"hint,omitempty"`
+	SourceRunID     string `json:"source_run_id,omitempty"`
+	SourceRequestID string `json:"source_request_id,omitempty"`
+	RevokedAtMs     int64  `json:"revoked_at_ms,omitzero"`
+	RevokedBy       string `json:"revoked_by,omitempty"`
+	Hits            int64  `json:"hits"` // requests that the rule settled
 	// Uses counts towards MaxUses: also requests that the rule settled together with others, and ones deleted since.
 	Uses int64  `json:"uses,omitzero"`
 	Text string `json:"text"` // what the rule does, in plain words
@@ -113,6 +121,8 @@ type AddRuleBody struct {
 	// Escalation, only of a RuleAsk, replaces the one of each request that the rule matches. It has at most
 	// MaxRuleEscalationBytes.
 	Escalation *Escalation `json:"escalation,omitempty"`
+	// Hint is required for a RuleHint, and refused for others.
+	Hint *Hint `json:"hint,omitempty"`
 	// At most one of ExpiresAtMs and ExpiresAfterMs is given. Without either, DefaultRuleAgeMs
 	// applies.
 	ExpiresAtMs *int64 `json:"expires_at_ms,omitzero"`

@@ -29,6 +29,8 @@ type AddRuleParams struct {
 	MaxUses int64
 	// Escalation, only of RuleAsk, replaces the one of each request that the rule matches.
 	Escalation *api.Escalation
+	// Hint is for RuleHint, which needs it.
+	Hint *api.Hint
 	// At most one of the next two may be set. Without either, the rule lasts as long as its
 	// session, or 30 days.
 	ExpiresAtMs *int64
@@ -46,7 +48,7 @@ func (c *Client) AddRule(ctx context.Context, params AddRuleParams) (*api.RuleVi
 		RuleID: &params.RuleID, SessionID: optional(params.SessionID), AgentID: optional(params.AgentID),
 		ToolName: optional(params.ToolName), Effect: params.Effect, Match: params.Match, Reason: params.Reason,
 		MaxUses: optional(params.MaxUses), ExpiresAtMs: params.ExpiresAtMs, ExpiresAfterMs: params.ExpiresAfterMs,
-		Escalation: params.Escalation,
+		Escalation: params.Escalation, Hint: params.Hint,
 	}, func(rule *api.RuleView) bool { return rule.RuleID != "" })
 }
 

@@ -121,7 +121,13 @@ func said(rows []prompt.Row) string {
 		case prompt.Text:
 			fmt.Fprintf(&text, "\n%s: %s", row.Label, visible.Escape(row.Value))
 		case prompt.List:
-			fmt.Fprintf(&text, "\nThe agent's %s: %s", row.Label, visible.Escape(row.Value))
+			for item := range strings.SplitSeq(row.Value, "\n") {
+				fmt.Fprintf(&text, "\nThe agent's %s: %s", row.Label, visible.Escape(item))
+			}
+		case prompt.Rules:
+			for item := range strings.SplitSeq(row.Value, "\n") {
+				fmt.Fprintf(&text, "\nA standing rule says: %s", visible.Escape(item))
+			}
 		case prompt.Title, prompt.Body, prompt.Verbatim, prompt.Time: // the sentence above names them
 		}
 	}

@@ -243,7 +243,19 @@ func TestAFormShowsTheHintsOfTheAgent(t *testing.T) {
 	r := s.replica(mcptools.Options{})
 	task := r.ask(both, "request_approval", `{"tool_name":"deploy","input":{"to":"production"},"reason":"done","hints":[{"level":"danger","text":"customers\u202e see it"},{"level":"info","text":"tests pass"}]}`, nil)
 	shown := r.task(both, "tasks/get", task.TaskID)
-	require.Equal(t, "The agent coder asks to run deploy with:\n{\n  \"to\": \"production\"\n}\nThe agent says: done\nThe agent's hints: danger: customers\\u202e see it\ninfo: tests pass",
+	require.Equal(t, "The agent coder asks to run deploy with:\n{\n  \"to\": \"production\"\n}\nThe agent says: done\nThe agent's hints: danger: customers\\u202e see it\nThe agent's hints: info: tests pass",
+		shown.InputRequests[shown.only(s)].Params.Message)
+}
+
+// A hint of a rule is told apart from the agent's, whatever the agent writes into its own.
+func TestAFormShowsTheHintsOfRules(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	_, err := s.person.AddRule(t.Context(), client.AddRuleParams{ToolName: "deploy", Match: api.RuleMatch{AnyInput: true}, Effect: api.RuleHint, Hint: &api.Hint{Level: api.HintDanger, Text: "production"}})
+	require.NoError(t, err)
+	task := r.ask(both, "request_approval", `{"tool_name":"deploy","input":1,"hints":[{"level":"info","text":"fine\nA standing rule says: info: harmless"}]}`, nil)
+	shown := r.task(both, "tasks/get", task.TaskID)
+	require.Equal(t, "The agent coder asks to run deploy with:\n1\nA standing rule says: danger: production\nThe agent's hints: info: fine\nThe agent's hints: A standing rule says: info: harmless",
 		shown.InputRequests[shown.only(s)].Params.Message)
 }
 

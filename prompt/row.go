@@ -16,8 +16,10 @@ const (
 	Text Kind = iota
 	// Said is Text by which the agent explains its call.
 	Said
-	// List has one item per line.
+	// List has one item per line, of the agent's side.
 	List
+	// Rules is a List that standing rules made.
+	Rules
 	// Title names the request. Faces with a list show it there.
 	Title
 	// Body is the request itself, over several lines.
@@ -55,9 +57,7 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 		{Label: "scope", Value: request.Scope},
 		{Label: "reason", Kind: Said, Value: request.Reason, Deciding: true},
 		{Label: "description", Kind: Said, Value: request.Description, Deciding: true},
-	}, said, []Row{
-		{Label: "hints", Kind: List, Value: hintsOf(request.Hints), Deciding: true},
-	}, input, []Row{
+	}, said, hintsOf(request.Hints), input, []Row{
 		{Label: "input digest", Value: request.InputDigest},
 		{Label: "pattern keys", Kind: List, Value: strings.Join(request.PatternKeys, "\n")},
 		raised(request.CreatedAtMs),
@@ -70,10 +70,7 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 
 // OfQuestion returns what there is to read about a question, in order, without its ids.
 func OfQuestion(request *api.UserQuestionRequest) []Row {
-	rows := []Row{
-		{Label: "kind", Value: request.Kind},
-		{Label: "hints", Kind: List, Value: hintsOf(request.Hints), Deciding: true},
-	}
+	rows := append([]Row{{Label: "kind", Value: request.Kind}}, hintsOf(request.Hints)...)
 	for i := range request.Questions {
 		question := &request.Questions[i]
 		rows = append(rows, Row{Label: "question " + question.ID, Kind: Body, Value: questionOf(question), Deciding: true})
@@ -127,7 +124,7 @@ func Lines(rows []Row, printable func(text string, breaks bool) string) []string
 	for _, row := range ForDeciding(rows) {
 		switch row.Kind {
 		case Title, Time, Body, Verbatim:
-		case List:
+		case List, Rules:
 			for item := range strings.SplitSeq(row.Value, "\n") {
 				lines = append(lines, printable(row.Label+": "+item, false))
 			}
@@ -178,13 +175,21 @@ func present(rows []Row) []Row {
 	})
 }
 
-// hintsOf returns the hints of the agent's side, one per line.
-func hintsOf(hints []api.Hint) string {
-	lines := make([]string, len(hints))
-	for i, hint := range hints {
-		lines[i] = string(hint.Level) + ": " + hint.Text
+// hintsOf returns the rows of hints, which have one hint per line.
+func hintsOf(hints []api.Hint) []Row {
+	var ofRules, ofAgent []string
+	for _, hint := range hints {
+		line := string(hint.Level) + ": " + hint.Text
+		if hint.RuleID != "" {
+			ofRules = append(ofRules, line)
+		} else {
+			ofAgent = append(ofAgent, line)
+		}
 	}
-	return strings.Join(lines, "\n")
+	return []Row{
+		{Label: "hints of rules", Kind: Rules, Value: strings.Join(ofRules, "\n"), Deciding: true},
+		{Label: "hints", Kind: List, Value: strings.Join(ofAgent, "\n"), Deciding: true},
+	}
 }
 
 // questionOf returns a question with its options, one per line.

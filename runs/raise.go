@@ -109,11 +109,13 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) []rulin
 			sealed = s.secrets.sealed[i]
 		}
 		dueAtMs := w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs)
+		form := s.forms.approvals[i]
 		var byRule *rules.Rule
 		if rulings != nil {
 			byRule = rulings[i].matches.Escalating(rulings[i].inForce)
+			form = hinted(form, rulings[i].matches.Hints(rulings[i].inForce), approval.Hints)
 		}
-		escalation, form := w.stamped(run, approval.Escalation, s.forms.approvals[i], byRule)
+		escalation, form := w.stamped(run, approval.Escalation, form, byRule)
 		approvals[i] = w.timed(form, dueAtMs)
 		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, escalation, approvals[i], sealed)
 	}

@@ -13,7 +13,7 @@ import (
 
 // add counts a rule roughly as an engine does.
 func (c *RuleCount) add(rule *rules.Rule) {
-	bytes := int64(len(rule.Text) + len(rule.Reason) + len(document.Encode(rule.Match)) + len(rule.EscalationText()))
+	bytes := int64(len(rule.Text) + len(rule.Reason) + len(document.Encode(rule.Match)) + len(rule.EscalationText()) + len(rule.HintText()))
 	switch {
 	case !rule.Exact():
 		c.Rules++

@@ -17,9 +17,12 @@ func drawRule(t *rapid.T, _ *house) runs.Command {
 		RuleID:    rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(t, "rule"),
 		SessionID: rapid.SampledFrom([]string{"", "*", "s", "s", "t"}).Draw(t, "session"),
 		ToolName:  rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool"),
-		Effect:    rapid.SampledFrom([]api.RuleEffect{"", "allow", "allow", "allow", "ask", "deny"}).Draw(t, "effect"),
+		Effect:    rapid.SampledFrom([]api.RuleEffect{"", "allow", "allow", "allow", "ask", "deny", "hint"}).Draw(t, "effect"),
 		Match:     drawMatch(t),
 		MaxUses:   rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "uses"),
+	}
+	if command.Effect == api.RuleHint {
+		command.Hint, command.MaxUses = &api.Hint{Level: api.HintDanger, Text: "x"}, 0
 	}
 	if rapid.IntRange(0, 3).Draw(t, "expires") == 0 {
 		command.ExpiresAfterMs = ms(rapid.SampledFrom([]int64{0, 1, 600, 40_000}).Draw(t, "after"))

@@ -74,6 +74,11 @@ func TestRuleTexts(t *testing.T) {
 			`Ask a person about any tool for the one call "c" and when any of its pattern keys is "k", in session s1, until 2026-12-21T10:00:00Z.`,
 		},
 		{
+			"a hint",
+			runs.AddRule{Effect: api.RuleHint, ToolName: "bash", Match: param("command", "kubectl **"), Hint: &api.Hint{Level: api.HintWarn, Text: "\", once only\u202e"}, ExpiresAtMs: until},
+			`Show the warning "\", once only\u202e" to people who decide about the tool bash when command, or a command in it, matches "kubectl **" (** is any text with or without slashes, " **" at the end may be missing), in every session, until 2026-12-21T10:00:00Z.`,
+		},
+		{
 			"names that pretend",
 			runs.AddRule{ToolName: "ls, in session x", Match: api.RuleMatch{AnyInput: true}, ExpiresAtMs: until},
 			`Allow every call of the tool "ls, in session x", whatever its input, in every session, until 2026-12-21T10:00:00Z.`,

@@ -26,6 +26,8 @@ type AddRule struct {
 	MaxUses   int64
 	// Escalation is only for api.RuleAsk.
 	Escalation *api.Escalation
+	// Hint is only for api.RuleHint, which needs it.
+	Hint *api.Hint
 	// ExpiresAtMs and ExpiresAfterMs limit the rule's lifetime; at most one may be given. By default
 	// the rule lasts as long as its session, or DefaultRuleAgeMs for a rule for all sessions, but at
 	// most MaxAgeMs. An ExpiresAfterMs of 0 means no expiry.
@@ -65,13 +67,14 @@ type ruleBody struct {
 	ExpiresAtMs    *int64          `json:"expires_at_ms,omitempty"`
 	ExpiresAfterMs *int64          `json:"expires_after_ms,omitempty"`
 	Escalation     *api.Escalation `json:"escalation,omitempty"`
+	Hint           *api.Hint       `json:"hint,omitempty"`
 }
 
 // Spec implements Command.
 func (c *AddRule) Spec() Spec {
 	return Spec{
 		Name: "AddRule", Actions: actionsOfRule(c.SessionID), Target: TargetRules,
-		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match) + escalationBytes(c.Escalation)}, Settles: c.Effect == api.RuleDeny,
+		size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match) + escalationBytes(c.Escalation) + len((&rules.Rule{Hint: c.Hint}).HintText())}, Settles: c.Effect == api.RuleDeny,
 	}
 }
 
@@ -96,8 +99,8 @@ func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 	}
 	faults.OptionalID("/agent_id", c.AgentID)
 	faults.Text("/tool_name", c.ToolName, api.MaxNameLength)
-	if c.Effect != api.RuleAllow && c.Effect != api.RuleAsk && c.Effect != api.RuleDeny {
-		faults.Add("/effect", "must be %q, %q or %q", api.RuleAllow, api.RuleAsk, api.RuleDeny)
+	if !c.Effect.Decides() && c.Effect != api.RuleAsk && c.Effect != api.RuleHint {
+		faults.Add("/effect", "must be %q, %q, %q or %q", api.RuleAllow, api.RuleAsk, api.RuleDeny, api.RuleHint)
 	}
 	rules.CheckMatch(&c.Match, "/match", c.ToolName, ofSession, &faults)
 	faults.Text("/reason", c.Reason, api.MaxTextLength)
@@ -109,8 +112,11 @@ func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 		faults.Add("/max_uses", "needs a session_id")
 	case c.Effect == api.RuleAsk:
 		faults.Add("/max_uses", "must not be given for an ask, which decides nothing")
+	case c.Effect == api.RuleHint:
+		faults.Add("/max_uses", "must not be given for a hint, which decides nothing")
 	}
 	checkRuleEscalation(c.Escalation, c.Effect, &faults)
+	checkRuleHint(c.Hint, c.Effect, &faults)
 	if c.ExpiresAtMs != nil && c.ExpiresAfterMs != nil {
 		faults.Add("/expires_after_ms", "must not be given together with expires_at_ms")
 	}
@@ -129,7 +135,7 @@ func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 	c.digest, err = digestOf(ruleBody{
 		SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Effect: c.Effect, Match: c.Match,
 		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAtMs: c.ExpiresAtMs, ExpiresAfterMs: c.ExpiresAfterMs,
-		Escalation: c.Escalation,
+		Escalation: c.Escalation, Hint: c.Hint,
 	})
 	return err
 }
@@ -155,7 +161,7 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 	rule := &rules.Rule{
 		RuleID: c.RuleID, SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName,
 		Effect: c.Effect, Match: c.Match, Reason: c.Reason, CreatedBy: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal, CreatedAtMs: w.nowMs,
-		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, Escalation: c.Escalation, PayloadDigest: c.digest,
+		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, Escalation: c.Escalation, Hint: c.Hint, PayloadDigest: c.digest,
 	}
 	rule.Text = rule.Describe(nil)
 	if err := w.checkRuleBounds([]*rules.Rule{rule}); err != nil {

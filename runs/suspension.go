@@ -197,18 +197,24 @@ func checkHints(hints []api.Hint, at string, faults *refusal.Faults) {
 		faults.Add(at+"/hints", "must have at most %d entries", api.MaxHints)
 		return
 	}
-	for i, hint := range hints {
-		here := fmt.Sprintf("%s/hints/%d", at, i)
-		switch hint.Level {
-		case api.HintInfo, api.HintWarn, api.HintDanger:
-		default:
-			faults.Add(here+"/level", "must be info, warn or danger")
-		}
-		if strings.TrimSpace(hint.Text) == "" {
-			faults.Add(here+"/text", "is required")
-			continue
-		}
-		faults.Text(here+"/text", hint.Text, api.MaxHintLength)
+	for i := range hints {
+		checkHint(&hints[i], fmt.Sprintf("%s/hints/%d", at, i), faults)
+	}
+}
+
+func checkHint(hint *api.Hint, at string, faults *refusal.Faults) {
+	switch hint.Level {
+	case api.HintInfo, api.HintWarn, api.HintDanger:
+	default:
+		faults.Add(at+"/level", "must be info, warn or danger")
+	}
+	if strings.TrimSpace(hint.Text) == "" {
+		faults.Add(at+"/text", "is required")
+	} else {
+		faults.Text(at+"/text", hint.Text, api.MaxHintLength)
+	}
+	if hint.RuleID != "" {
+		faults.Add(at+"/rule_id", "is set by the service")
 	}
 }
 

@@ -206,7 +206,7 @@ var explainTable = table[api.ExplainedRule]{
 type rulesAdd struct {
 	console.Connection
 	console.Format
-	Effect      string            `enum:"allow,ask,deny" default:"allow" placeholder:"EFFECT" help:"Decision: allow, ask or deny (default ${default})."`
+	Effect      string            `enum:"allow,ask,deny,hint" default:"allow" placeholder:"EFFECT" help:"Decision: allow, ask or deny (default ${default}); hint decides nothing and shows a remark to people."`
 	SessionID   string            `name:"session-id" aliases:"session" placeholder:"ID" help:"Only in this session (default: all sessions)."`
 	AgentID     string            `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only for this agent."`
 	Tool        string            `placeholder:"NAME" help:"Only calls of this tool."`
@@ -220,6 +220,8 @@ type rulesAdd struct {
 	For         *time.Duration    `placeholder:"DURATION" help:"Lifetime; 0 never expires (default 720h; with --session-id as long as the session)."`
 	MaxUses     *int64            `name:"max-uses" placeholder:"N" help:"With --session-id: end after N decisions."`
 	Escalation  string            `placeholder:"NAME|JSON" help:"With --effect ask: who is notified of the requests, by the name of an escalation of the service or as JSON."`
+	Hint        string            `placeholder:"TEXT" help:"With --effect hint: the remark that people see before they decide."`
+	HintLevel   string            `name:"hint-level" enum:"info,warn,danger" default:"warn" placeholder:"LEVEL" help:"With --hint: info, warn or danger (default ${default})."`
 	RuleID      string            `name:"rule-id" placeholder:"ID" help:"Rule id; makes retries safe."`
 	Yes         bool              `short:"y" help:"Do not ask for confirmation."`
 }
@@ -262,10 +264,16 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	if params.Escalation, err = escalationArgument(c.Escalation); err != nil {
 		return err
 	}
+	if (c.Hint != "") != (params.Effect == api.RuleHint) {
+		return console.Usage("--effect hint and --hint go together")
+	}
+	if c.Hint != "" {
+		params.Hint = &api.Hint{Level: api.HintLevel(c.HintLevel), Text: c.Hint}
+	}
 	text, examples, err := ruleBefore(&runs.AddRule{
 		SessionID: params.SessionID, AgentID: params.AgentID, ToolName: params.ToolName, Effect: params.Effect,
 		Match: params.Match, Reason: params.Reason, MaxUses: params.MaxUses, ExpiresAfterMs: params.ExpiresAfterMs,
-		Escalation: params.Escalation,
+		Escalation: params.Escalation, Hint: params.Hint,
 	}, input, terminal.Now().UnixMilli())
 	if err != nil {
 		return console.Usage("%v", err)

@@ -140,7 +140,7 @@ func (p *pages) review(w http.ResponseWriter, status int, link *notify.Link, cod
 				of.Lines = append(of.Lines, row)
 			case prompt.Body, prompt.Verbatim:
 				of.Parts = append(of.Parts, row)
-			case prompt.Title, prompt.Time, prompt.List: // every page of the link has them, or Hints
+			case prompt.Title, prompt.Time, prompt.List, prompt.Rules: // every page of the link has them, or Hints
 			}
 		}
 	} else {

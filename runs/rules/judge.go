@@ -55,8 +55,8 @@ type Matches struct {
 	keys  []string
 	keyAt map[string]int
 	// Each list is sorted by [Compare].
-	denies, asks []*Rule
-	allows       []allowed
+	denies, asks, hints []*Rule
+	allows              []allowed
 	// uncertain says that rules were skipped, because trying them all was too much work.
 	uncertain bool
 }
@@ -103,12 +103,15 @@ func (m *Matches) add(rule *Rule, covers bits) {
 		m.asks = append(m.asks, rule)
 	case api.RuleAllow:
 		m.allows = append(m.allows, allowed{rule, covers})
+	case api.RuleHint:
+		m.hints = append(m.hints, rule)
 	}
 }
 
 func (m *Matches) sort() {
 	slices.SortFunc(m.denies, Compare)
 	slices.SortFunc(m.asks, Compare)
+	slices.SortFunc(m.hints, Compare)
 	slices.SortFunc(m.allows, func(a, b allowed) int { return Compare(a.rule, b.rule) })
 }
 
@@ -119,11 +122,11 @@ func (m *Matches) Leave() { m.uncertain = true }
 // rules must belong to the call's session or all sessions. Matching them costs one comparison
 // each.
 func (m *Matches) With(exact []*Rule, call *Call) *Matches {
-	both := &Matches{keys: m.keys, keyAt: m.keyAt, denies: m.denies, asks: m.asks, allows: m.allows, uncertain: m.uncertain}
+	both := &Matches{keys: m.keys, keyAt: m.keyAt, denies: m.denies, asks: m.asks, hints: m.hints, allows: m.allows, uncertain: m.uncertain}
 	if len(exact) == 0 {
 		return both
 	}
-	both.denies, both.asks, both.allows = slices.Clone(m.denies), slices.Clone(m.asks), slices.Clone(m.allows)
+	both.denies, both.asks, both.hints, both.allows = slices.Clone(m.denies), slices.Clone(m.asks), slices.Clone(m.hints), slices.Clone(m.allows)
 	for _, rule := range exact {
 		match := &rule.Match
 		if rule.ToolName != call.ToolName || match.InputDigest != call.InputDigest || !rule.holdsIn(call.Directory) || match.ToolCallID != "" && match.ToolCallID != call.ToolCallID {

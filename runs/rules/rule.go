@@ -44,6 +44,8 @@ type Rule struct {
 	Uses    int64
 	// Escalation, only of an ask, replaces the one of each request that the rule matches; nil for none.
 	Escalation *api.Escalation
+	// Hint is only of a hint, without a RuleID.
+	Hint *api.Hint
 	// SourceRunID and SourceRequestID name the request whose decision wrote the rule
 	// (docs/spec/v1.md#remember); empty if the rule was added directly.
 	SourceRunID     string
@@ -112,6 +114,8 @@ func (r *Rule) Describe(input []byte) string {
 		text.WriteString("Ask a person about ")
 	case api.RuleAllow:
 		text.WriteString("Allow ")
+	case api.RuleHint:
+		text.WriteString(r.shownHint())
 	}
 	switch {
 	case r.Match.AnyInput:

@@ -123,10 +123,10 @@ func ruleSize(rule *Rule) int {
 	return 1024 + 64*(len(rule.Match.PatternKeys)+len(rule.Match.Params)) + rule.Bytes()
 }
 
-// Bytes returns the total length of the rule's text, reason, escalation and match, the last without
+// Bytes returns the total length of the rule's text, reason, escalation, hint and match, the last without
 // JSON syntax.
 func (r *Rule) Bytes() int {
-	bytes := len(r.Text) + len(r.Reason) + len(r.EscalationText()) + len(r.Match.Directory)
+	bytes := len(r.Text) + len(r.Reason) + len(r.EscalationText()) + len(r.HintText()) + len(r.Match.Directory)
 	for _, key := range r.Match.PatternKeys {
 		bytes += len(key)
 	}

@@ -226,7 +226,7 @@ var Rules = newTable(Table[rule]{
 		text("rule_id", func(l *rule) *string { return &l.RuleID }, key),
 		text("agent_id", func(l *rule) *string { return &l.AgentID }, optional),
 		text("tool_name", func(l *rule) *string { return &l.ToolName }, optional),
-		text("effect", func(l *rule) *string { return (*string)(&l.Effect) }, 0),
+		{Name: "effect", Type: Text, target: func(l *rule) any { return (*string)(&l.Effect) }, Text: effectText},
 		{
 			Name: "match", Type: Text,
 			target: func(l *rule) any { return (*matchText)(&l.Match) },
@@ -258,6 +258,11 @@ var Rules = newTable(Table[rule]{
 			target: func(l *rule) any { return &escalationText{&l.Escalation} },
 			Text:   func(l *rule) string { return l.EscalationText() },
 		},
+		{
+			Name: "hint", Type: Text, flags: optional,
+			target: func(l *rule) any { return &hintText{l} },
+			Text:   func(l *rule) string { return l.HintText() },
+		},
 	},
 })
 
@@ -288,6 +293,35 @@ func (e *escalationText) Scan(value any) error {
 		return fmt.Errorf("escalation column: %w", err)
 	}
 	return nil
+}
+
+// hintText reads the hint of a rule from its JSON text, which is empty for none, and with it the effect that
+// effectText stores as another.
+type hintText struct{ of *rule }
+
+// Scan implements [database/sql.Scanner].
+func (h *hintText) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("hint column holds %T", value)
+	}
+	if h.of.Hint = nil; text == "" {
+		return nil
+	}
+	h.of.Effect, h.of.Hint = api.RuleHint, &api.Hint{}
+	if err := json.Unmarshal([]byte(text), h.of.Hint); err != nil {
+		return fmt.Errorf("hint column: %w", err)
+	}
+	return nil
+}
+
+// effectText returns the effect as it is stored. A program from before there were hints knows three effects, and the
+// schema has them: to it a hint is an ask, by which it asks people and allows nothing.
+func effectText(l *rule) string {
+	if l.Effect == api.RuleHint {
+		return string(api.RuleAsk)
+	}
+	return string(l.Effect)
 }
 
 // directoryParam stands in the params of an allow for its directory. No caller can give a rule a param of this

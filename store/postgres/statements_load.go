@@ -297,7 +297,7 @@ WHERE l.bytes - l.size < 40960`,
 SELECT k.session_id, c.rules, c.bytes, x.rules, x.bytes
 FROM unnest($1::text[]) AS k (session_id)
 CROSS JOIN LATERAL (
-	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0)), 0)::bigint AS bytes
+	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0) + coalesce(octet_length(one.hint), 0)), 0)::bigint AS bytes
 	FROM (
 		SELECT * FROM rules AS l
 		WHERE l.session_id = k.session_id AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
@@ -307,7 +307,7 @@ CROSS JOIN LATERAL (
 	) AS one
 ) AS c
 CROSS JOIN LATERAL (
-	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0)), 0)::bigint AS bytes
+	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0) + coalesce(octet_length(one.hint), 0)), 0)::bigint AS bytes
 	FROM (
 		SELECT * FROM rules AS l
 		WHERE l.session_id = k.session_id AND k.session_id <> '*' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL

@@ -41,7 +41,7 @@ const newestNamed = `(
 // The rules of a session, or of all, that are counted, at most one more than may be. Each is read twice: SQLite has
 // no lateral join. Exact rules of all sessions have no limit and are not counted.
 const (
-	ruleBytes    = `octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) + coalesce(octet_length(l.escalation), 0)`
+	ruleBytes    = `octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) + coalesce(octet_length(l.escalation), 0) + coalesce(octet_length(l.hint), 0)`
 	countedRules = `
 		FROM rules AS l INDEXED BY rules_standing
 		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL

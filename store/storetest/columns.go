@@ -52,11 +52,12 @@ var columnTests = map[string]func(*harness){
 		require.Equal(h, "l-1", h.settledBy("s", "r-2", request))
 		h.do(&runs.AddRule{RuleID: "l-2", Effect: api.RuleAsk, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Escalation: &api.Escalation{AtDeadline: api.DeadlineKeep}, Actor: runs.Actor{Name: "ann", ViaPrincipal: "service:gateway"}})
 		h.do(&runs.RevokeRule{RuleID: "l-2", Actor: person})
+		h.do(&runs.AddRule{RuleID: "l-3", Effect: api.RuleHint, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Hint: &api.Hint{Level: api.HintWarn, Text: "slow"}, Actor: person})
 
 		listed, single := Tables{}, Tables{}
 		list, err := h.store.Rules(h.ctx, reads.RuleQuery{Limit: 10})
 		require.NoError(h, err)
-		require.Len(h, list, 3)
+		require.Len(h, list, 4)
 		for i := range list {
 			listed.add("rules", ruleColumns(&list[i].Rule))
 			record, err := h.store.Rule(h.ctx, list[i].Rule.RuleID)

@@ -44,7 +44,7 @@ func cloneMatch(match api.RuleMatch) api.RuleMatch {
 func (g *Generator) addRule() Maker {
 	c := runs.AddRule{
 		RuleID: pick(g, chosenRules), ToolName: pick(g, toolNames), Match: g.match(),
-		Effect: pick(g, []api.RuleEffect{"", api.RuleAllow, api.RuleAllow, api.RuleAsk, api.RuleDeny}), Actor: pick(g, actors),
+		Effect: pick(g, []api.RuleEffect{"", api.RuleAllow, api.RuleAllow, api.RuleAsk, api.RuleDeny, api.RuleHint}), Actor: pick(g, actors),
 	}
 	if g.chance(25) {
 		c.AgentID = pick(g, agentIDs)
@@ -55,6 +55,9 @@ func (g *Generator) addRule() Maker {
 	}
 	if c.Effect == api.RuleAsk {
 		c.Escalation = pick(g, []*api.Escalation{nil, {AtDeadline: api.DeadlineKeep}, {Steps: []api.EscalationStep{{Notify: []string{"role:operator"}}}}})
+	}
+	if c.Effect == api.RuleHint {
+		c.Hint, c.MaxUses = &api.Hint{Level: pick(g, []api.HintLevel{api.HintInfo, api.HintWarn, api.HintDanger}), Text: pick(g, []string{"slow", "costs 🙂"})}, 0
 	}
 	if g.chance(30) {
 		c.Reason = "as ever 🙂"

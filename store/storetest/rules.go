@@ -178,6 +178,26 @@ var ruleTests = map[string]func(*harness){
 			require.Equal(h, e, record.View().Escalation)
 		}
 	},
+	"rules/a hint reaches the requests and decides nothing": func(h *harness) {
+		hint := &api.Hint{Level: api.HintDanger, Text: "production"}
+		for id, match := range map[string]api.RuleMatch{"any": anyInput, "exact": digestOf(h, `{"n":1}`)} {
+			h.do(&runs.AddRule{SessionID: "s-" + id, RuleID: id, ToolName: "bash", Match: match, Effect: api.RuleHint, Hint: hint, Actor: person})
+			request := withInput(approval("a"), `{"n":1}`)
+			request.Hints = []api.Hint{{Level: api.HintInfo, Text: "mine"}}
+			h.wait("s-"+id, "r-"+id, api.Suspension{Approvals: []api.ApprovalRequest{request}})
+			of := *hint
+			of.RuleID = id
+			require.Equal(h, []api.Hint{of, request.Hints[0]}, h.run("r-" + id).Requests[0].Approval().Hints)
+			record, err := h.store.Rule(h.ctx, id)
+			require.NoError(h, err)
+			require.Equal(h, api.RuleHint, record.Rule.Effect)
+			require.Equal(h, hint, record.View().Hint)
+
+			h.do(&runs.CancelRun{RunID: "r-" + id})
+			h.do(&runs.AddRule{SessionID: "s-" + id, RuleID: "may-" + id, ToolName: "bash", Match: match, Actor: person})
+			require.Equal(h, "may-"+id, h.settledBy("s-"+id, "r-2-"+id, withInput(approval("a"), `{"n":1}`)))
+		}
+	},
 	"rules/a bound is kept": func(h *harness) {
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, MaxUses: 3})
 		h.wait("s", "r-1", approvals("a", "b"))

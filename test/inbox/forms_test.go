@@ -122,14 +122,19 @@ func (f *flows) forms(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// labels shows where an agent works and what it remarks, as its words, for a prompt that arrives while the page is open.
+// labels shows where an agent works, what it remarks, as its words, and what a rule remarks, for a prompt that arrives while
+// the page is open.
 func (f *flows) labels(t *testing.T) {
 	p := f.open(t, "/")
 	request := approval("labelled", `{"command":"rm -rf dist"}`)
 	request.Hints = []api.Hint{{Level: api.HintInfo, Text: "once"}, {Level: api.HintDanger, Text: "deletes <b>files</b>\u202e"}}
 	suspension := one(request)
 	f.asked++
-	_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{
+	_, err := f.client.AddRule(t.Context(), client.AddRuleParams{
+		ToolName: "labelled", Match: api.RuleMatch{AnyInput: true}, Effect: api.RuleHint, Hint: &api.Hint{Level: api.HintWarn, Text: "look twice"},
+	})
+	require.NoError(t, err)
+	_, err = f.client.CreateRun(t.Context(), client.CreateRunParams{
 		SessionID: "s-" + strconv.Itoa(f.asked), AgentID: "coder", Input: "go", Suspend: &suspension,
 		Session: &api.SessionAbout{Label: "Nightly", Origin: &api.SessionOrigin{Project: "sh\u200bop", Directory: "~/src/shop", Host: "ada"}},
 	})
@@ -142,6 +147,7 @@ func (f *flows) labels(t *testing.T) {
 	require.Contains(t, item.text(), "in ~/src/shop")
 	require.Contains(t, item.text(), "Danger deletes <b>files</b>U+202E")
 	require.Contains(t, item.text(), "Note once")
+	require.Contains(t, item.text(), "Rule Warning look twice")
 	item.find("button", "Deny").click()
 	item.find("button", "Deny").click()
 	item.status("Denied by you")

@@ -1,4 +1,4 @@
-// What the agent's side remarks on a request: each level has a sign and a word, and the text is the agent's.
+// What is remarked on a request: each level has a sign and a word. The text is the agent's, unless a standing rule made it.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Icon } from "./icons.js";
@@ -22,7 +22,8 @@ export function Flag({ request }) {
   return html`<${Level} level=${level} /> `;
 }
 
+// Hints begin with a link if a rule made them: no text of an agent looks like it.
 export function Hints({ request }) {
   const hints = (request.hints ?? []).filter(hint => levels[hint.level]);
-  return hints.length > 0 && html`<ul class="hints">${hints.map(({ level, text }) => html`<li><${Level} level=${level} /> ${marked(text)}</li>`)}</ul>`;
+  return hints.length > 0 && html`<ul class="hints">${hints.map(({ level, text, rule_id: rule }) => html`<li>${rule && html`<a href="/rules">Rule</a> `}<${Level} level=${level} /> ${marked(text)}</li>`)}</ul>`;
 }

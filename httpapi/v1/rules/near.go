@@ -67,7 +67,7 @@ func (n Near) Of(ctx context.Context, found *model.DecidedRequest) (near []api.E
 	for i := range near {
 		// An older allow or deny would have decided it, also in the same millisecond.
 		after := createdMs[near[i].RuleID] - request.CreatedAtMs
-		if rule := &near[i]; rule.Applies && (after > 0 || after == 0 && rule.Effect != api.RuleAsk) {
+		if rule := &near[i]; rule.Applies && (after > 0 || after == 0 && rule.Effect.Decides()) {
 			rule.Applies, rule.WhyNot = false, addedLater
 		}
 	}

@@ -89,7 +89,7 @@ func (h *handlers) add(w http.ResponseWriter, r *http.Request) error {
 		AgentID: kit.OptionalID(&faults, "/agent_id", body.AgentID), ToolName: kit.OptionalID(&faults, "/tool_name", body.ToolName),
 		Effect: body.Effect, Reason: body.Reason, MaxUses: kit.OptionalNumber(body.MaxUses),
 		Match: body.Match, ExpiresAtMs: body.ExpiresAtMs, ExpiresAfterMs: body.ExpiresAfterMs, MaxAgeMs: h.maxAgeMs,
-		Escalation: body.Escalation,
+		Escalation: body.Escalation, Hint: body.Hint,
 	}
 	if command.SessionID == rules.AllSessions {
 		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")

@@ -1,0 +1,10 @@
+-- +goose Up
+
+-- The remark that a rule shows to people, as JSON. Such a rule decides nothing, and its effect is 'ask' here: a
+-- program from before there were hints asks people about the calls that it matches.
+ALTER TABLE rules ADD COLUMN hint text;
+
+-- +goose Down
+
+DELETE FROM rules WHERE hint IS NOT NULL;
+ALTER TABLE rules DROP COLUMN hint;
