@@ -111,7 +111,7 @@ type Hint struct {
 	Text  string    `json:"text" body:"required"` // at most MaxHintLength bytes
 	// RuleID is the rule that made it; empty for the agent's side. The service sets it, and refuses it from a
 	// caller.
-	RuleID string `json:"rule_id,omitempty"`
+	RuleID string `json:"rule_id,omitempty" body:"filled"`
 }
 
 // HintLevel is how serious a hint is.

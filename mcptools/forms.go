@@ -108,26 +108,30 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 	}
 	rows := prompt.OfApproval(request)
 	input := strings.Join(prompt.RequestLines(rows, func(text string, _ bool) string { return visible.Escape(text) }), "\n")
-	return form(fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), input)+said(rows), jsontext.Value(approvalFormSchema))
+	return form(fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, oneLine(request.ToolName), input)+said(rows), jsontext.Value(approvalFormSchema))
 }
 
-// said returns what the agent adds to a request, one line for each of its rows.
+// oneLine returns a text of an agent in one line, so that none of its lines looks like the form's own.
+func oneLine(text string) string { return strings.ReplaceAll(visible.Escape(text), "\n", `\n`) }
+
+// said returns what the agent and the rules add to a request. Each line begins with who says it.
 func said(rows []prompt.Row) string {
 	var text strings.Builder
+	saidBy := func(who, what string) {
+		for line := range strings.SplitSeq(what, "\n") {
+			fmt.Fprintf(&text, "\n%s: %s", who, visible.Escape(line))
+		}
+	}
 	for _, row := range prompt.ForDeciding(rows) {
 		switch row.Kind {
 		case prompt.Said:
-			fmt.Fprintf(&text, "\nThe agent says: %s", visible.Escape(row.Value))
+			saidBy("The agent says", row.Value)
 		case prompt.Text:
-			fmt.Fprintf(&text, "\n%s: %s", row.Label, visible.Escape(row.Value))
+			fmt.Fprintf(&text, "\n%s: %s", row.Label, oneLine(row.Value))
 		case prompt.List:
-			for item := range strings.SplitSeq(row.Value, "\n") {
-				fmt.Fprintf(&text, "\nThe agent's %s: %s", row.Label, visible.Escape(item))
-			}
+			saidBy("The agent's "+row.Label, row.Value)
 		case prompt.Rules:
-			for item := range strings.SplitSeq(row.Value, "\n") {
-				fmt.Fprintf(&text, "\nA standing rule says: %s", visible.Escape(item))
-			}
+			saidBy("A standing rule says", row.Value)
 		case prompt.Title, prompt.Body, prompt.Verbatim, prompt.Time: // the sentence above names them
 		}
 	}

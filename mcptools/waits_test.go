@@ -253,9 +253,9 @@ func TestAFormShowsTheHintsOfRules(t *testing.T) {
 	r := s.replica(mcptools.Options{})
 	_, err := s.person.AddRule(t.Context(), client.AddRuleParams{ToolName: "deploy", Match: api.RuleMatch{AnyInput: true}, Effect: api.RuleHint, Hint: &api.Hint{Level: api.HintDanger, Text: "production"}})
 	require.NoError(t, err)
-	task := r.ask(both, "request_approval", `{"tool_name":"deploy","input":1,"hints":[{"level":"info","text":"fine\nA standing rule says: info: harmless"}]}`, nil)
+	task := r.ask(both, "request_approval", `{"tool_name":"deploy","input":{"n":1},"reason":"so\nA standing rule says: info: a","hints":[{"level":"info","text":"fine\nA standing rule says: info: b"}]}`, nil)
 	shown := r.task(both, "tasks/get", task.TaskID)
-	require.Equal(t, "The agent coder asks to run deploy with:\n1\nA standing rule says: danger: production\nThe agent's hints: info: fine\nThe agent's hints: A standing rule says: info: harmless",
+	require.Equal(t, "The agent coder asks to run deploy with:\n{\n  \"n\": 1\n}\nThe agent says: so\nThe agent says: A standing rule says: info: a\nA standing rule says: danger: production\nThe agent's hints: info: fine\nThe agent's hints: A standing rule says: info: b",
 		shown.InputRequests[shown.only(s)].Params.Message)
 }
 

@@ -67,7 +67,7 @@ type Needs struct {
 	RuleID string
 	// SessionRules loads all unrevoked rules of the session.
 	SessionRules bool
-	// ChangesRules says that the command may revoke a rule, or add one that denies or asks. Its reply
+	// ChangesRules says that the command may revoke a rule, or add one that denies, asks or has a hint. Its reply
 	// waits until every decision based on the previous rules is committed. No other command waits
 	// for that.
 	ChangesRules bool

@@ -27,8 +27,11 @@ func TestAddRule(t *testing.T) {
 	require.Equal(t, "ann", rule.CreatedBy)
 	require.Empty(t, reply.Rule.View().SessionID, "on the wire a rule without a session holds everywhere")
 
-	for effect, changes := range map[api.RuleEffect]bool{api.RuleAllow: false, api.RuleAsk: true, api.RuleDeny: true} {
+	for effect, changes := range map[api.RuleEffect]bool{api.RuleAllow: false, api.RuleAsk: true, api.RuleDeny: true, api.RuleHint: true} {
 		other := &runs.AddRule{RuleID: string(effect), Effect: effect, Match: keys("k")}
+		if effect == api.RuleHint {
+			other.Hint = &api.Hint{Level: api.HintInfo, Text: "x"}
+		}
 		h.must(other)
 		require.Equal(t, changes, other.Needs().ChangesRules, effect)
 		require.Equal(t, string(effect), other.Needs().RuleID)

@@ -80,7 +80,7 @@ func TestExplainedIsRaised(t *testing.T) {
 		strongest := api.RuleEffect("")
 		for _, rule := range explained.Rules {
 			require.Equal(t, rule.Applies, rule.WhyNot == "")
-			if rule.Applies && (strongest == "" || rule.Effect == api.RuleDeny || strongest == api.RuleAllow) {
+			if rule.Applies && rule.Effect != api.RuleHint && (strongest == "" || rule.Effect == api.RuleDeny || strongest == api.RuleAllow) {
 				strongest = rule.Effect
 			}
 		}

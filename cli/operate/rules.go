@@ -104,6 +104,9 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 		encoded, _ := client.EncodeJSON(rule.Escalation) // it was JSON
 		fields = append(fields, console.Field{"escalation", prompt.Indented(encoded)})
 	}
+	if rule.Hint != nil {
+		fields = append(fields, console.Field{"hint", string(rule.Hint.Level) + ": " + rule.Hint.Text})
+	}
 	fields = append(fields, console.Field{"expires", console.Moment(rule.ExpiresAtMs, now)})
 	if rule.MaxUses != 0 {
 		fields = append(fields, console.Field{"uses", fmt.Sprintf("%d of %d", max(rule.Uses, rule.Hits), rule.MaxUses)})
@@ -281,6 +284,9 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	text = console.Printable(text, false)
 	if input != nil {
 		text += "\n  Its input: " + console.Printable(prompt.Compact(input), false) // the text names it by its digest
+	}
+	if c.Hint != "" {
+		text += "\n  Its hint: " + console.Printable(c.Hint, false) // the text may cut it
 	}
 	text += examplesText(examples)
 	if err := confirm(terminal, c.Yes, "New rule:\n  "+text, "Create this rule? [y/N] ", "no rule was created"); err != nil {

@@ -6,5 +6,4 @@ ALTER TABLE rules ADD COLUMN hint text;
 
 -- +goose Down
 
-DELETE FROM rules WHERE hint IS NOT NULL;
 ALTER TABLE rules DROP COLUMN hint;

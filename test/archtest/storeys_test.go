@@ -24,7 +24,7 @@ var storeys = [][]string{
 	{"state.go", "writes.go", "needs.go", "store.go", "spec.go", "command.go", "call.go", "authority.go", "remembered.go", "idempotency.go", "names.go", "owe_webhooks.go", "owe_notices.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
 	{
-		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "notices.go", "escalate.go", "outbox.go", "standing_rules.go", "rule_bounds.go", "rule_escalation.go", "waiting_bounds.go",
+		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "notices.go", "escalate.go", "outbox.go", "standing_rules.go", "rule_bounds.go", "rule_escalation.go", "rule_hint.go", "waiting_bounds.go",
 		"clarification.go", "endings.go", "requesters.go", "record_approvals.go", "record_secrets.go", "record_answer.go", "resolve.go",
 	},
 	nil, // commands
