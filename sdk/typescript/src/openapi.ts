@@ -47,6 +47,8 @@ export interface components {
             expires_after_ms?: number;
             /** Format: int64 */
             expires_at_ms?: number;
+            /** @description Required with the effect `hint`, and refused with others: what is shown with each request that the rule matches. */
+            hint?: components["schemas"]["Hint"];
             idempotency_key?: components["schemas"]["IdempotencyKey"];
             match: components["schemas"]["RuleMatch"];
             /** @description It ends after so many decisions. Needs `session_id`. */
@@ -163,6 +165,7 @@ export interface components {
             expires_at_ms?: number;
             /** @description Identifies the request among all requests of all runs. Made by the service; ignored in a request. */
             handle?: string;
+            /** @description At most 8 of the agent's side. In a view, at most 8 of rules stand before them. */
             hints?: components["schemas"]["Hint"][];
             id: components["schemas"]["ID"];
             input: components["schemas"]["Any"];
@@ -672,8 +675,11 @@ export interface components {
             status: components["schemas"]["RunStatus"];
         };
         Explanation: {
-            /** @description `ask` if no rule applies, too. */
-            decision: components["schemas"]["RuleEffect"];
+            /**
+             * @description `ask` if no rule applies, too.
+             * @enum {string}
+             */
+            decision: "allow" | "ask" | "deny";
             /** @description The text of the rule that an allow with `remember` would write for this call. */
             remember?: {
                 always?: string;
@@ -746,10 +752,12 @@ export interface components {
             /** @description When the run last changed: a heartbeat, an event, or a decision about it. */
             updated_at_ms: components["schemas"]["TimeMs"];
         };
-        /** @description A remark of the agent's side for the person who decides, shown as its words. The service decides nothing by it. */
+        /** @description A remark for the person who decides, of the agent's side or of a standing rule. The service decides nothing by it. */
         Hint: {
             /** @enum {string} */
             level: "info" | "warn" | "danger";
+            /** @description The rule that made it; absent for the agent's side. Refused from a caller. */
+            readonly rule_id?: components["schemas"]["ID"];
             /** @description In bytes. */
             text: string;
         };
@@ -1273,6 +1281,8 @@ export interface components {
             escalation?: components["schemas"]["Escalation"];
             /** @description Absent when it does not expire. */
             expires_at_ms?: components["schemas"]["TimeMs"];
+            /** @description Of a `hint`: what is shown with each request that the rule matches. */
+            hint?: components["schemas"]["Hint"];
             /** @description How many requests it has settled. */
             hits: number;
             match: components["schemas"]["RuleMatch"];
@@ -1295,8 +1305,11 @@ export interface components {
             /** @description Whose credential it was, when that acted for `created_by`. */
             via_principal?: string;
         };
-        /** @enum {string} */
-        RuleEffect: "allow" | "ask" | "deny";
+        /**
+         * @description `hint` decides nothing: it shows a remark to the people who decide.
+         * @enum {string}
+         */
+        RuleEffect: "allow" | "ask" | "deny" | "hint";
         RuleExample: {
             directory?: string;
             input: components["schemas"]["Any"];

@@ -36,7 +36,7 @@ class AddRule(TypedDict):
     # Only for this agent.
     agent_id: NotRequired[str]
     # `allow` when absent.
-    effect: NotRequired[Literal['allow', 'ask', 'deny']]
+    effect: NotRequired[Literal['allow', 'ask', 'deny', 'hint']]
     # Only with the effect `ask`: replaces the one of each request that the rule matches. At most 4096 bytes; with a name,
     # steps or `at_deadline`.
     escalation: NotRequired[Escalation]
@@ -44,6 +44,8 @@ class AddRule(TypedDict):
     # one, when neither is given.
     expires_after_ms: NotRequired[int]
     expires_at_ms: NotRequired[int]
+    # Required with the effect `hint`, and refused with others: what is shown with each request that the rule matches.
+    hint: NotRequired[Hint]
     idempotency_key: NotRequired[str]
     match: RuleMatch
     # It ends after so many decisions. Needs `session_id`.
@@ -169,6 +171,7 @@ class ApprovalRequest(TypedDict):
     expires_at_ms: NotRequired[int]
     # Identifies the request among all requests of all runs. Made by the service; ignored in a request.
     handle: NotRequired[str]
+    # At most 8 of the agent's side. In a view, at most 8 of rules stand before them.
     hints: NotRequired[list[Hint]]
     id: str
     input: Any
@@ -654,7 +657,7 @@ class ExplainedNotice(TypedDict):
 
 class ExplainedRule(TypedDict):
     applies: bool
-    effect: Literal['allow', 'ask', 'deny']
+    effect: Literal['allow', 'ask', 'deny', 'hint']
     rule_id: str
     text: str
     why_not: NotRequired[str]
@@ -679,7 +682,7 @@ class ExplanationRemember(TypedDict):
 
 class ExplanationRules(TypedDict):
     applies: bool
-    effect: Literal['allow', 'ask', 'deny']
+    effect: Literal['allow', 'ask', 'deny', 'hint']
     rule_id: str
     text: str
     why_not: NotRequired[str]
@@ -737,8 +740,10 @@ class HeldLease(TypedDict):
 
 
 class Hint(TypedDict):
-    # A remark of the agent's side for the person who decides, shown as its words. The service decides nothing by it.
+    # A remark for the person who decides, of the agent's side or of a standing rule. The service decides nothing by it.
     level: Literal['info', 'warn', 'danger']
+    # The rule that made it; absent for the agent's side. Refused from a caller.
+    rule_id: NotRequired[str]
     # In bytes.
     text: str
 
@@ -1287,11 +1292,13 @@ class Rule(TypedDict):
     agent_id: NotRequired[str]
     created_at_ms: int
     created_by: str
-    effect: Literal['allow', 'ask', 'deny']
+    effect: Literal['allow', 'ask', 'deny', 'hint']
     # Of an `ask`: replaces the one of each request that the rule matches.
     escalation: NotRequired[Escalation]
     # Absent when it does not expire.
     expires_at_ms: NotRequired[int]
+    # Of a `hint`: what is shown with each request that the rule matches.
+    hint: NotRequired[Hint]
     # How many requests it has settled.
     hits: int
     match: RuleMatch
