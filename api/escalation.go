@@ -2,8 +2,8 @@ package api
 
 // Limits of escalations.
 const (
-	// MaxEscalationSteps is the maximum number of steps of an escalation, and MaxSelectors of the
-	// selectors of a step, each with at most MaxSelectorLength bytes.
+	// MaxEscalationSteps is the maximum number of steps of an escalation, and MaxSelectors of the entries
+	// of Notify and of AlsoFrom of a step, each with at most MaxSelectorLength bytes.
 	MaxEscalationSteps = 16
 	MaxSelectors       = 32
 	MaxSelectorLength  = 256
@@ -54,6 +54,11 @@ type EscalationStep struct {
 	// Notify selects people among those who may decide: "user:NAME", "group:NAME", "role:operator",
 	// "role:admin", or "oncall:NAME" for those whom an on-call source of the service names.
 	Notify []string `json:"notify" body:"required"`
+	// AlsoFrom selects people who may decide as well from the moment the step is done, with the selectors
+	// of Notify. It grants neither a role nor reach: an agent raises the escalation, and must not be able
+	// to hand out rights. Requests cannot restrict yet who may decide, so everyone with the role and the
+	// reach may decide already, and AlsoFrom adds nobody.
+	AlsoFrom []string `json:"also_from,omitempty"`
 	// EveryMs repeats the step, at least MinEscalationEveryMs; 0 for never. Times is how often it
 	// notifies in all; when 0, until the request is settled or has MaxEscalationMessages.
 	EveryMs int64 `json:"every_ms,omitzero"`

@@ -114,6 +114,7 @@ func testSuspend(t *testing.T, a *rig) {
 		require.Contains(t, bad.at("errors", 0, "pointer"), "/approvals/0/input_schema")
 		require.Equal(t, "running", a.get(t, "/v1/runs/"+run.run).at("status"), "nothing changed")
 	})
+	parallel(t, "also_from of a step", a.takesAlsoFrom)
 	parallel(t, "questions get the defaults of a producer", func(t *testing.T) {
 		run := a.waiting(t, `"questions":[{"tool_call_id":"call-9","questions":[{"question":"Why?","options":[{"label":"Yes"},{"label":"No"}]}]}]`)
 		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
@@ -169,4 +170,54 @@ func (a *rig) carriesLargeIntegers(t *testing.T) {
 	claim := a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
 	require.Contains(t, claim.text, `1234567890123456789`)
 	require.Contains(t, claim.text, `12345678901234567890123`)
+}
+
+// takesAlsoFrom raises a request whose step has also_from, writes a rule with it, and reads both back.
+func (a *rig) takesAlsoFrom(t *testing.T) {
+	t.Helper()
+	const named, empty = `,"also_from":["role:admin","user:ada"]`, `,"also_from":[]`
+	escalation := func(alsoFrom string) string {
+		return `"escalation":{"steps":[{"after_ms":86400000,"notify":["role:operator"]` + alsoFrom + `,"urgent":true}]}`
+	}
+	suspend := func(run wantedRun, alsoFrom string) *reply {
+		return a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"suspension_id":"s1","approvals":[%s]}`, run.fence, tool("a1", "bash", "ls", ","+escalation(alsoFrom))))
+	}
+	want := []any{"role:admin", "user:ada"}
+	run := a.claimed(t)
+	raised := suspend(run, named).want(http.StatusOK)
+	require.Equal(t, want, raised.at("run", "pending_approvals", 0, "escalation", "steps", 0, "also_from"))
+	require.Equal(t, raised.text, suspend(run, named).want(http.StatusOK).text, "a replay")
+	for _, other := range []string{"", empty, `,"also_from":["user:ada"]`} {
+		suspend(run, other).refused(api.CodeIDConflict)
+	}
+	require.Equal(t, want, a.get(t, "/v1/runs/"+run.run).want(http.StatusOK).at("pending_approvals", 0, "escalation", "steps", 0, "also_from"))
+	require.Contains(t, a.get(t, "/v1/runs/"+run.run+"/events").want(http.StatusOK).text, `"also_from":["role:admin","user:ada"]`)
+	without := a.claimed(t)
+	require.NotContains(t, suspend(without, empty).want(http.StatusOK).text, "also_from")
+	suspend(without, "").want(http.StatusOK)
+
+	addRule := func(alsoFrom string, options ...option) *reply {
+		return a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","effect":"ask","match":{"any_input":true},%s}`, without.session, escalation(alsoFrom)), options...)
+	}
+	rule := addRule(named).want(http.StatusCreated).textAt("rule_id")
+	require.Equal(t, want, a.get(t, "/v1/rules/"+rule).want(http.StatusOK).at("escalation", "steps", 0, "also_from"))
+
+	next := a.claimed(t)
+	for _, bad := range []struct {
+		alsoFrom, at string
+		options      []option
+	}{
+		{`,"also_from":"user:ada"`, "", nil},
+		{`,"also_from":["user:ada",7]`, "/1", nil},
+		{`,"also_from":[""]`, "/0", nil},
+		{`,"also_from":[` + strings.Repeat(`"user:ada",`, api.MaxSelectors) + `"user:ada"]`, "", nil},
+		{`,"also_from":["user:ada","ada"]`, "/1", []option{expecting(semantic)}},
+		{`,"also_from":["role:agent"]`, "/0", []option{expecting(semantic)}},
+		{`,"also_from":["oncall:nobody-has-it"]`, "/0", []option{expecting(semantic)}},
+	} {
+		at := "/escalation/steps/0/also_from" + bad.at
+		addRule(bad.alsoFrom, bad.options...).refused(api.CodeInvalidRequest).pointer(at)
+		body := fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, next.fence, tool("a1", "bash", "ls", ","+escalation(bad.alsoFrom)))
+		a.post(t, "/v1/runs/"+next.run+"/suspend", body, bad.options...).refused(api.CodeInvalidRequest).pointer("/approvals/0" + at)
+	}
 }

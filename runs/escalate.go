@@ -244,11 +244,17 @@ func (w *workingCopy) checkKnown(e *api.Escalation, at string, faults *refusal.F
 	if e.Calendar != "" && w.state.Escalations.Calendar(e.Calendar) == nil {
 		faults.Add(at+"/calendar", "this service has no such calendar")
 	}
-	for step := range e.Steps {
-		for n, selector := range e.Steps[step].Notify {
-			if name, is := strings.CutPrefix(selector, SelectOnCall); is && !w.state.Escalations.HasOnCall(name) {
-				faults.Add(fmt.Sprintf("%s/steps/%d/notify/%d", at, step, n), "this service has no such on-call source")
-			}
+	for i := range e.Steps {
+		step, here := &e.Steps[i], fmt.Sprintf("%s/steps/%d", at, i)
+		w.checkOnCall(step.Notify, here+"/notify", faults)
+		w.checkOnCall(step.AlsoFrom, here+"/also_from", faults)
+	}
+}
+
+func (w *workingCopy) checkOnCall(selectors []string, at string, faults *refusal.Faults) {
+	for i, selector := range selectors {
+		if name, is := strings.CutPrefix(selector, SelectOnCall); is && !w.state.Escalations.HasOnCall(name) {
+			faults.Add(fmt.Sprintf("%s/%d", at, i), "this service has no such on-call source")
 		}
 	}
 }

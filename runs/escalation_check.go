@@ -51,10 +51,19 @@ func checkStep(step *api.EscalationStep, at string, faults *refusal.Faults) {
 	}
 	if len(step.Notify) == 0 || len(step.Notify) > api.MaxSelectors {
 		faults.Add(at+"/notify", "must have 1 to %d entries", api.MaxSelectors)
-		return
+	} else {
+		checkSelectors(step.Notify, at+"/notify", faults)
 	}
-	for i, selector := range step.Notify {
-		if here := fmt.Sprintf("%s/notify/%d", at, i); !validSelector(selector) {
+	if len(step.AlsoFrom) > api.MaxSelectors {
+		faults.Add(at+"/also_from", "must have at most %d entries", api.MaxSelectors)
+	} else {
+		checkSelectors(step.AlsoFrom, at+"/also_from", faults)
+	}
+}
+
+func checkSelectors(selectors []string, at string, faults *refusal.Faults) {
+	for i, selector := range selectors {
+		if here := fmt.Sprintf("%s/%d", at, i); !validSelector(selector) {
 			faults.Add(here, "must be user:NAME, group:NAME, role:operator, role:admin or oncall:NAME")
 		} else {
 			faults.Text(here, selector, api.MaxSelectorLength)

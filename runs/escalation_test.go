@@ -130,6 +130,9 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		a.Escalation = &e
 		return a
 	}
+	also := func(selectors ...string) api.ApprovalRequest {
+		return onApproval(*alsoFrom(selectors...))
+	}
 	sensitive := of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: northAnswer})
 	sensitive.Sensitive = true
 	wrong := &api.DefaultAnswer{Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"up"}}}}
@@ -163,6 +166,13 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		"a name and more":               {onApproval(api.Escalation{Name: "usual", AtDeadline: api.DeadlineKeep}), "/approvals/0/escalation/name"},
 		"an unknown on-call source":     {steps(api.EscalationStep{Notify: []string{"role:admin", "oncall:payments"}}), "/approvals/0/escalation/steps/0/notify/1"},
 		"an agent":                      {steps(api.EscalationStep{Notify: []string{"role:agent"}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"also from too many":            {also(slices.Repeat([]string{"user:a"}, api.MaxSelectors+1)...), "/approvals/0/escalation/steps/0/also_from"},
+		"also from a long selector":     {also("user:" + strings.Repeat("a", api.MaxSelectorLength)), "/approvals/0/escalation/steps/0/also_from/0"},
+		"also from an unknown selector": {also("user:ada", "ada"), "/approvals/0/escalation/steps/0/also_from/1"},
+		"also from a missing name":      {also("group: "), "/approvals/0/escalation/steps/0/also_from/0"},
+		"also from an unknown source":   {also("role:admin", "oncall:payments"), "/approvals/0/escalation/steps/0/also_from/1"},
+		"also from an observer":         {also("role:observer"), "/approvals/0/escalation/steps/0/also_from/0"},
+		"also from, notify missing":     {steps(api.EscalationStep{AlsoFrom: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/notify"},
 		"a negative time":               {steps(api.EscalationStep{AfterMs: -1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},
 		"more than a year":              {steps(api.EscalationStep{AfterMs: api.MaxEscalationAfterMs + 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},
 		"too often":                     {steps(api.EscalationStep{EveryMs: api.MinEscalationEveryMs - 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/every_ms"},

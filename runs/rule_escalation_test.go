@@ -81,6 +81,11 @@ func TestARuleSetsTheEscalation(t *testing.T) {
 			settings: named("night", ofFinance),
 			want:     `{"name":"night","steps":[{"after_ms":0,"notify":["group:finance"]}],"by_rule":{"rule_id":"pay"}}`,
 		},
+		"also from people on call": {
+			rules:    func(h *house) { h.rule("pay", anything, asksAnd(alsoFrom("oncall:payments"))) },
+			settings: &escalation.Settings{OnCall: map[string]bool{"payments": true}},
+			want:     `{"steps":[{"after_ms":0,"notify":["group:finance"],"also_from":["oncall:payments"]}],"by_rule":{"rule_id":"pay"}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,6 +98,26 @@ func TestARuleSetsTheEscalation(t *testing.T) {
 			require.True(t, h.request("r", "a").Escalates())
 		})
 	}
+}
+
+// alsoFrom returns an escalation that notifies finance.
+func alsoFrom(selectors ...string) *api.Escalation {
+	return &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"group:finance"}, AlsoFrom: selectors}}}
+}
+
+// A rule's payload includes also_from. An empty list is as absent.
+func TestAlsoFromIsPartOfARule(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	add := func(id string, e *api.Escalation) *runs.AddRule {
+		return &runs.AddRule{RuleID: id, ToolName: "bash", Match: anything, Effect: api.RuleAsk, Escalation: e}
+	}
+	h.must(add("with", alsoFrom("user:ada")))
+	require.True(t, h.must(add("with", alsoFrom("user:ada"))).Existing)
+	h.refused(api.CodeIDConflict, add("with", ofFinance))
+	h.refused(api.CodeIDConflict, add("with", alsoFrom("user:ben")))
+	h.must(add("without", ofFinance))
+	require.True(t, h.must(add("without", alsoFrom([]string{}...))).Existing)
 }
 
 // A rule may name an escalation that is removed later. Its requests then get the default one, or none, with
@@ -161,6 +186,8 @@ func TestRulesWithoutAnEscalation(t *testing.T) {
 		"too long":           {api.RuleAsk, long, "/escalation"},
 		"an unknown name":    {api.RuleAsk, &api.Escalation{Name: "night"}, "/escalation/name"},
 		"an unknown source":  {api.RuleAsk, notifying("oncall:payments"), "/escalation/steps/0/notify/0"},
+		"also from nowhere":  {api.RuleAsk, alsoFrom("oncall:payments"), "/escalation/steps/0/also_from/0"},
+		"also from everyone": {api.RuleAsk, alsoFrom("everyone"), "/escalation/steps/0/also_from/0"},
 		"an unknown place":   {api.RuleAsk, &api.Escalation{Calendar: "office", Steps: ofFinance.Steps}, "/escalation/calendar"},
 		"a bad selector":     {api.RuleAsk, notifying("everyone"), "/escalation/steps/0/notify/0"},
 		"a default answer":   {api.RuleAsk, &api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: northAnswer}, "/escalation/at_deadline"},

@@ -369,6 +369,7 @@ func TestEveryTextOfARequestIsCounted(t *testing.T) {
 		"reason": api.ApprovalRequest{Reason: text}, "description": api.ApprovalRequest{Description: text}, "metadata": api.ApprovalRequest{Metadata: api.JSON(text)},
 		"pattern_keys": api.ApprovalRequest{PatternKeys: []string{text}}, "hints": api.ApprovalRequest{Hints: []api.Hint{{Text: text}}},
 		"escalation": api.ApprovalRequest{Escalation: &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{text}}}}},
+		"also_from":  api.ApprovalRequest{Escalation: &api.Escalation{Steps: []api.EscalationStep{{AlsoFrom: []string{text}}}}},
 		"payload":    api.UserQuestionRequest{Payload: api.JSON(text)}, "questions": api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: text}}},
 		"options": api.UserQuestionRequest{Questions: []api.UserQuestion{{Options: []api.QuestionOption{{Preview: text}}}}},
 	} {

@@ -3,6 +3,7 @@ package channels
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -24,11 +25,12 @@ type namedEscalation struct {
 }
 
 type step struct {
-	AfterMs int64    `yaml:"after_ms"`
-	Notify  []string `yaml:"notify"`
-	EveryMs int64    `yaml:"every_ms"`
-	Times   int64    `yaml:"times"`
-	Urgent  bool     `yaml:"urgent"`
+	AfterMs  int64    `yaml:"after_ms"`
+	Notify   []string `yaml:"notify"`
+	AlsoFrom []string `yaml:"also_from"`
+	EveryMs  int64    `yaml:"every_ms"`
+	Times    int64    `yaml:"times"`
+	Urgent   bool     `yaml:"urgent"`
 }
 
 // addNamed adds the named escalations and the default to the settings, which have everything that they
@@ -58,7 +60,9 @@ func (f *file) addNamed(settings *escalation.Settings) error {
 func (e *namedEscalation) make(name string, settings *escalation.Settings) (*escalation.Named, error) {
 	made := api.Escalation{Calendar: e.Calendar, AtDeadline: e.AtDeadline}
 	for _, one := range e.Steps {
-		made.Steps = append(made.Steps, api.EscalationStep{AfterMs: one.AfterMs, Notify: one.Notify, EveryMs: one.EveryMs, Times: one.Times, Urgent: one.Urgent})
+		made.Steps = append(made.Steps, api.EscalationStep{
+			AfterMs: one.AfterMs, Notify: one.Notify, AlsoFrom: one.AlsoFrom, EveryMs: one.EveryMs, Times: one.Times, Urgent: one.Urgent,
+		})
 	}
 	if len(made.Steps) == 0 {
 		return nil, errors.New("steps must have at least one entry")
@@ -70,7 +74,7 @@ func (e *namedEscalation) make(name string, settings *escalation.Settings) (*esc
 		return nil, fmt.Errorf("there is no calendar %q", made.Calendar)
 	}
 	for i := range made.Steps {
-		for _, selector := range made.Steps[i].Notify {
+		for _, selector := range slices.Concat(made.Steps[i].Notify, made.Steps[i].AlsoFrom) {
 			if source, is := strings.CutPrefix(selector, runs.SelectOnCall); is && !settings.HasOnCall(source) {
 				return nil, fmt.Errorf("there is no on-call source %q", source)
 			}

@@ -62,12 +62,12 @@ calendars: {office: {zone: UTC, days: [mon], from: "09:00", to: "17:00"}}
 oncall: {payments: {url: "https://rota.example/now"}}
 default_escalation: usual
 escalations:
-  usual: {calendar: office, at_deadline: deny, steps: [{notify: ["role:operator"]}, {after_ms: 60000, notify: ["oncall:payments"], every_ms: 300000, times: 2, urgent: true}]}
-  kept: {at_deadline: keep, steps: [{notify: ["user:ada"]}]}
+  usual: {calendar: office, at_deadline: deny, steps: [{notify: ["role:operator"]}, {after_ms: 60000, notify: ["oncall:payments"], also_from: ["oncall:payments", "user:ada"], every_ms: 300000, times: 2, urgent: true}]}
+  kept: {at_deadline: keep, steps: [{notify: ["user:ada"], also_from: []}]}
 `)
 	require.NoError(t, err)
 	usual := &api.Escalation{Name: "usual", Calendar: "office", Steps: []api.EscalationStep{
-		{Notify: []string{"role:operator"}}, {AfterMs: 60_000, Notify: []string{"oncall:payments"}, EveryMs: 300_000, Times: 2, Urgent: true},
+		{Notify: []string{"role:operator"}}, {AfterMs: 60_000, Notify: []string{"oncall:payments"}, AlsoFrom: []string{"oncall:payments", "user:ada"}, EveryMs: 300_000, Times: 2, Urgent: true},
 	}}
 	require.Equal(t, usual, settings.Of(nil).Escalation)
 	require.Equal(t, usual, settings.Of(&api.Escalation{Name: "usual"}).Escalation)
@@ -79,6 +79,8 @@ escalations:
 		`escalations: {usual: {}}`:                                                      "at least one entry",
 		`escalations: {usual: {steps: [{notify: [ada]}]}}`:                              "must be user:NAME",
 		`escalations: {usual: {steps: [{notify: ["oncall:x"]}]}}`:                       `no on-call source "x"`,
+		`escalations: {usual: {steps: [{notify: ["user:a"], also_from: [ada]}]}}`:       "/escalation/steps/0/also_from/0",
+		`escalations: {u: {steps: [{notify: ["user:a"], also_from: ["oncall:x"]}]}}`:    `no on-call source "x"`,
 		`escalations: {usual: {calendar: x, steps: [{notify: ["role:admin"]}]}}`:        `no calendar "x"`,
 		`escalations: {usual: {at_deadline: allow, steps: [{notify: ["role:admin"]}]}}`: "no deadline allows",
 		`escalations: {usual: {default_answer: x, steps: [{notify: ["role:admin"]}]}}`:  "default_answer",

@@ -1,6 +1,7 @@
 package escalation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -27,7 +28,7 @@ func Having(e *api.Escalation) *Settings {
 	}
 	s := &Settings{OnCall: map[string]bool{}, Calendars: map[string]*Calendar{e.Calendar: {}}, Named: map[string]*Named{e.Name: NewNamed(e.Name, api.Escalation{})}}
 	for i := range e.Steps {
-		for _, selector := range e.Steps[i].Notify {
+		for _, selector := range slices.Concat(e.Steps[i].Notify, e.Steps[i].AlsoFrom) {
 			_, name, _ := strings.Cut(selector, ":")
 			s.OnCall[name] = true
 		}

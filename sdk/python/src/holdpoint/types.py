@@ -568,6 +568,9 @@ class EscalationStep(TypedDict):
     # Notifies people while the request is open.
     # Counts from when the request was raised. Default 0.
     after_ms: NotRequired[int]
+    # People who may decide as well from the moment the step is done, with the selectors of `notify`. It grants neither a role
+    # nor reach. Requests cannot restrict yet who may decide, so everyone with both may decide already, and it adds nobody.
+    also_from: NotRequired[list[str]]
     # Repeats the step.
     every_ms: NotRequired[int]
     # `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due,
