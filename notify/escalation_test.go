@@ -14,8 +14,10 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
 // raiseEscalating raises an approval with an escalation, and returns its run.
@@ -95,6 +97,45 @@ func TestThreeStepsOfAnEscalation(t *testing.T) {
 			require.GreaterOrEqual(t, next, 0, "step %d: %s", step, events)
 			at += next
 		}
+		s.healthy(t)
+	})
+}
+
+// People whom also_from names after the step is done have what their credential allows: it grants neither a role nor
+// reach, and its on-call sources are not asked.
+func TestAlsoFromGrantsNothing(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		source := &rota{people: []string{"user:sees"}}
+		s := start(t, database, time.Second, true, func(o *inprocess.Options) {
+			o.OnCall = map[string]notify.OnCall{"payments": source}
+			o.Store.Escalations = &escalation.Settings{OnCall: map[string]bool{"payments": true}}
+		})
+		people := s.people(t)
+		_, people["sees"] = s.as(t, api.CreateTokenBody{Name: "sees", Role: api.RoleObserver, Groups: []string{"finance"}})
+		_, people["elsewhere"] = s.as(t, api.CreateTokenBody{Name: "elsewhere", Role: api.RoleOperator, AgentIDs: []string{"another"}})
+		runID := raiseEscalating(t, people["maker"], "s", &api.Escalation{Steps: []api.EscalationStep{
+			{Notify: []string{"user:ben"}, AlsoFrom: []string{"user:sees", "group:finance", "user:elsewhere", "user:maker", "role:operator", "oncall:payments"}},
+			{AfterMs: 3_600_000, Notify: []string{"role:admin"}, AlsoFrom: []string{"user:sees"}},
+		}})
+		eventually(t, "the step is done", func() bool { return strings.Contains(s.eventTexts(t, runID), `"request_notified"`) })
+		require.Contains(t, s.eventTexts(t, runID), `"to":[{"who":"user:ben","channels":[],"why_not":"no_address"}]`)
+		require.Zero(t, source.asked.Load())
+
+		run, err := people["ben"].GetRun(t.Context(), runID)
+		require.NoError(t, err)
+		explained, err := people["ben"].ExplainRequest(t.Context(), run.PendingApprovals[0].Handle)
+		require.NoError(t, err)
+		require.Equal(t, []string{"user:ada", "user:ben"}, explained.MayDecide)
+		require.Equal(t, []string{"role:admin"}, explained.Next.Who)
+		require.NotContains(t, explained.Text, "sees")
+
+		allow := client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "a", Behavior: api.BehaviorAllow}}}
+		for name, want := range map[string]error{"sees": client.ErrForbidden, "maker": client.ErrForbidden, "elsewhere": client.ErrNotFound} {
+			_, err := people[name].ResolveRunApprovals(t.Context(), runID, allow)
+			require.ErrorIs(t, err, want, name)
+		}
+		s.resolve(t, people["ben"], runID, api.BehaviorAllow, "a")
 		s.healthy(t)
 	})
 }
