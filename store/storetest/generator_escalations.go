@@ -43,6 +43,9 @@ func (g *Generator) escalation(questions []api.UserQuestion) *api.Escalation {
 		if g.chance(30) {
 			step.EveryMs, step.Times = api.MinEscalationEveryMs, pick(g, []int64{0, 2})
 		}
+		if g.chance(20) {
+			step.AlsoFrom = g.some(people)
+		}
 		e.Steps = append(e.Steps, step)
 	}
 	if g.chance(3) {

@@ -54,7 +54,9 @@ func (g *Generator) addRule() Maker {
 		c.MaxUses = pick(g, []int64{0, 1, 2})
 	}
 	if c.Effect == api.RuleAsk {
-		c.Escalation = pick(g, []*api.Escalation{nil, {AtDeadline: api.DeadlineKeep}, {Steps: []api.EscalationStep{{Notify: []string{"role:operator"}}}}})
+		c.Escalation = pick(g, []*api.Escalation{nil, {AtDeadline: api.DeadlineKeep}, {Steps: []api.EscalationStep{
+			{Notify: []string{"role:operator"}}, {AfterMs: 500, Notify: []string{"user:ada"}, AlsoFrom: []string{"user:ben"}},
+		}}})
 	}
 	if c.Effect == api.RuleHint {
 		c.Hint, c.MaxUses = &api.Hint{Level: pick(g, []api.HintLevel{api.HintInfo, api.HintWarn, api.HintDanger}), Text: pick(g, []string{"slow", "costs 🙂"})}, 0

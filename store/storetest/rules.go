@@ -163,7 +163,7 @@ var ruleTests = map[string]func(*harness){
 		require.Equal(h, 1, added)
 	},
 	"rules/an escalation reaches the requests": func(h *harness) {
-		e := &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"group:finance"}}}}
+		e := &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"group:finance"}, AlsoFrom: []string{"user:ada"}}}}
 		for id, match := range map[string]api.RuleMatch{"any": anyInput, "exact": digestOf(h, `{"n":1}`)} {
 			h.do(&runs.AddRule{SessionID: "s-" + id, RuleID: id, ToolName: "bash", Match: match, Effect: api.RuleAsk, Escalation: e, Actor: person})
 			request := withInput(approval("a"), `{"n":1}`)
