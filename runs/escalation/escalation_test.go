@@ -207,3 +207,15 @@ func TestQuietHours(t *testing.T) {
 	require.Equal(t, moment(t, cairo, "2026-04-24 01:00"), escalation.QuietUntil(cairo, 20*60, 24*60, moment(t, cairo, "2026-04-23 23:00")))
 	require.Zero(t, escalation.QuietUntil(cairo, 20*60, 24*60, moment(t, cairo, "2026-04-24 01:00")))
 }
+
+// A client shows the text of a rule before it is written, without the service's settings.
+func TestSettingsForATextHaveAllNames(t *testing.T) {
+	t.Parallel()
+	settings := escalation.Having(&api.Escalation{Calendar: "office", Steps: []api.EscalationStep{
+		{Notify: []string{"oncall:first"}, AlsoFrom: []string{"oncall:second"}},
+	}})
+	require.NotNil(t, settings.Calendar("office"))
+	require.True(t, settings.HasOnCall("first"))
+	require.True(t, settings.HasOnCall("second"))
+	require.Nil(t, escalation.Having(nil))
+}
