@@ -56,8 +56,8 @@ type EscalationStep struct {
 	Notify []string `json:"notify" body:"required"`
 	// AlsoFrom selects people who may decide as well from the moment the step is done, with the selectors
 	// of Notify. It grants neither a role nor reach: an agent raises the escalation, and must not be able
-	// to hand out rights. Requests cannot restrict yet who may decide, so everyone with the role and the
-	// reach may decide already, and AlsoFrom adds nobody.
+	// to hand out rights. It does not lift ExcludeRequester. Requests cannot name their deciders yet, so
+	// AlsoFrom adds nobody.
 	AlsoFrom []string `json:"also_from,omitempty"`
 	// EveryMs repeats the step, at least MinEscalationEveryMs; 0 for never. Times is how often it
 	// notifies in all; when 0, until the request is settled or has MaxEscalationMessages.

@@ -136,6 +136,17 @@ func TestAlsoFromGrantsNothing(t *testing.T) {
 			require.ErrorIs(t, err, want, name)
 		}
 		s.resolve(t, people["ben"], runID, api.BehaviorAllow, "a")
+
+		// Nor does it lift the exclusion of who asked.
+		excluding, err := people["ada"].CreateRun(t.Context(), client.CreateRunParams{SessionID: "s-2", AgentID: "coder", Input: 1, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{
+			ID: "b", ToolCallID: "b", ToolName: "deploy", Input: api.JSON(`{}`), ExcludeRequester: true,
+			Escalation: &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"user:ben"}, AlsoFrom: []string{"user:ada"}}}},
+		}}}})
+		require.NoError(t, err)
+		eventually(t, "the step is done", func() bool { return strings.Contains(s.eventTexts(t, excluding.RunID), `"request_notified"`) })
+		allow.Resolutions[0].RequestID = "b"
+		_, err = people["ada"].ResolveRunApprovals(t.Context(), excluding.RunID, allow)
+		require.ErrorContains(t, err, "requester_excluded")
 		s.healthy(t)
 	})
 }

@@ -565,7 +565,7 @@ export interface components {
              * @description Counts from when the request was raised. Default 0.
              */
             after_ms?: number;
-            /** @description People who may decide as well from the moment the step is done, with the selectors of `notify`. It grants neither a role nor reach. Requests cannot restrict yet who may decide, so everyone with both may decide already, and it adds nobody. */
+            /** @description People who may decide as well from the moment the step is done, with the selectors of `notify`. It grants neither a role nor reach. It does not lift `exclude_requester`. Requests cannot name their deciders yet, so it adds nobody. */
             also_from?: string[];
             /**
              * Format: int64

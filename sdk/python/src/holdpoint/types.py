@@ -569,7 +569,7 @@ class EscalationStep(TypedDict):
     # Counts from when the request was raised. Default 0.
     after_ms: NotRequired[int]
     # People who may decide as well from the moment the step is done, with the selectors of `notify`. It grants neither a role
-    # nor reach. Requests cannot restrict yet who may decide, so everyone with both may decide already, and it adds nobody.
+    # nor reach. It does not lift `exclude_requester`. Requests cannot name their deciders yet, so it adds nobody.
     also_from: NotRequired[list[str]]
     # Repeats the step.
     every_ms: NotRequired[int]
