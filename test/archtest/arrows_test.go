@@ -167,7 +167,7 @@ var forTests = []string{
 	module + "/internal/testcache", module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/httpapi/oidc/oidctest", module + "/telemetry/tracing/tracingtest", module + "/test", module + "/bench",
 	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
 	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
-	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp",
+	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp", "github.com/godbus/dbus/v5",
 }
 
 // TestArrows holds the direction of imports: cmd → cli → httpapi, store → runs, and

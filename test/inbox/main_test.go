@@ -64,19 +64,19 @@ func startBrowser(t testing.TB) context.Context {
 }
 
 // startWholeBrowser returns a browser that shows notifications.
-func startWholeBrowser(t testing.TB) context.Context {
+func startWholeBrowser(t testing.TB, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
-	return startNamed(t, browserNames)
+	return startNamed(t, browserNames, more...)
 }
 
-func startNamed(t testing.TB, names []string) context.Context {
+func startNamed(t testing.TB, names []string, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	rig.KeepNetwork(t)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(rig.Need(t, names...)), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
 		chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(2*time.Minute))
-	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
+	allocated, release := chromedp.NewExecAllocator(t.Context(), append(options, more...)...)
 	t.Cleanup(release)
 	browser, stop := chromedp.NewContext(allocated)
 	t.Cleanup(stop)

@@ -59,15 +59,22 @@ func (p *page) another(address string) *page {
 
 func openTab(t testing.TB, browser context.Context, base, address string, options ...chromedp.ContextOption) *page {
 	t.Helper()
+	p := attach(t, browser, base, address, options...)
+	p.load(address)
+	return p
+}
+
+// attach returns a new tab, or the one that the options name. The address is for messages.
+func attach(t testing.TB, browser context.Context, base, address string, options ...chromedp.ContextOption) *page {
+	t.Helper()
 	p := &page{t: t, base: base, calls: map[network.RequestID]string{}}
 	tab, closeTab := chromedp.NewContext(browser, append(options, chromedp.WithListener(p.listen))...)
 	t.Cleanup(closeTab)
 	p.tab = tab
 	require.NoError(t, chromedp.Do(tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: skipScript})
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: skipScript, RunImmediately: new(true)})
 		return err
 	})))
-	p.load(address)
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -59,25 +59,31 @@ type pushing struct {
 	worker chan serviceworker.RegistrationID
 }
 
+// startPushing starts a service, and a browser at its push service with the script by which a page has its subscription.
+func startPushing(t *testing.T) (service *rig.Process, phone *pushpeer.Browser, script string) {
+	t.Helper()
+	service = rig.Start(t, rig.Options{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db"), Args: []string{"--webhook-allow", "127.0.0.0/8", "--notify-after", "1s"},
+	})
+	view, err := service.ConnectPatiently().GetPush(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, view.PublicKey, "without any configuration")
+	phone = pushpeer.Start(t).Browser(view.PublicKey)
+	subscription, err := json.Marshal(phone.Subscription())
+	require.NoError(t, err)
+	return service, phone, fmt.Sprintf(pushScript, subscription)
+}
+
 // push turns on notifications in a browser, lets it show the message that came to its push service, and decides what a press
 // on it opens.
 func (f *flows) push(t *testing.T) {
-	service := rig.Start(t, rig.Options{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db"), Args: []string{"--webhook-allow", "127.0.0.0/8", "--notify-after", "1s"},
-	})
+	service, phone, script := startPushing(t)
 	caller := service.ConnectPatiently()
-	view, err := caller.GetPush(t.Context())
-	require.NoError(t, err)
-	require.NotEmpty(t, view.PublicKey, "without any configuration")
-	phone := pushpeer.Start(t).Browser(view.PublicKey)
-	subscription, err := json.Marshal(phone.Subscription())
-	require.NoError(t, err)
-
 	p := &pushing{page: openPage(t, startWholeBrowser(t), service.URL(), "/settings"), worker: make(chan serviceworker.RegistrationID, 1)}
 	if f.phone {
 		p.in("dark", 390, 844)
 	}
-	p.watch(fmt.Sprintf(pushScript, subscription))
+	p.watch(script)
 	p.permit(browser.PermissionSettingDenied)
 	p.load("/settings")
 	p.find("button", "Turn on notifications").click()
@@ -125,7 +131,7 @@ func (f *flows) push(t *testing.T) {
 	p.load("/settings")
 	p.find("button", "Turn off").click()
 	p.find("button", "Turn on notifications")
-	view, err = caller.GetPush(t.Context())
+	view, err := caller.GetPush(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, view.Data)
 	p.offered(caller, f.phone)
