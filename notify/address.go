@@ -67,6 +67,7 @@ type Store interface {
 	// CountNotice counts a message to a person, once for each id, and returns its number among those of the last
 	// api.FloodMs. A number above api.FloodMessages is for the message that counts all of them; 0
 	// says that the message must not be sent before holdMs, or at all if holdMs is 0. See [NoticeCount.Count].
+	// It writes the row of the notice in the transaction in which its message becomes the one that counts all.
 	CountNotice(ctx context.Context, principal string, notice *NoticeToCount, nowMs int64) (number, holdMs int64, err error)
 	// QuietHours returns the quiet hours of a person, or nil.
 	QuietHours(ctx context.Context, principal string) (*QuietHours, error)

@@ -62,6 +62,9 @@ type NoticeToCount struct {
 	// Held says that the message was held back before, because a message that counts all requests was sent. One message
 	// that counts all stands for the held ones, unless the request is Alone: the person has no other open one.
 	Held, Alone bool
+	// Flood is the row of the message until it is sent, if it counts all requests. It is written together with the count: once
+	// others are left out, the message must be sent even if its own request is settled. With nil no row is written.
+	Flood *SentMessage
 }
 
 // Count counts a message. It returns the row that takes the place of this one, nil if it stays, and the number and the

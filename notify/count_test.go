@@ -40,21 +40,51 @@ func TestMessagesAreCountedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
-		const many = 40
-		numbers, failures := make([]int64, many), make([]error, many)
+		const many, nowMs = 40, 1_750_000_000_000
+		numbers, failures, rows := make([]int64, many), make([]error, many), make([]notify.SentMessage, many)
 		var calls sync.WaitGroup
 		for i := range many {
 			calls.Go(func() {
-				numbers[i], _, failures[i] = stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: fmt.Sprint("m", i)}, 1_750_000_000_000)
+				rows[i] = notify.SentMessage{RequestHandle: fmt.Sprint("flood:m", i), Channel: "flood", Principal: "user:ada", MessageID: fmt.Sprint("m", i), BegunAtMs: nowMs}
+				numbers[i], _, failures[i] = stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: rows[i].MessageID, Flood: &rows[i]}, nowMs)
 			})
 		}
 		calls.Wait()
 		for _, err := range failures {
 			require.NoError(t, err)
 		}
+		for i := range rows {
+			found, err := stored.SentMessages(t.Context(), rows[i].RequestHandle, "flood")
+			require.NoError(t, err)
+			require.Equal(t, numbers[i] > api.FloodMessages, len(found) == 1)
+		}
 		slices.Sort(numbers)
 		require.Equal(t, []int64{1, 2, 3, 4, 5, 6}, numbers[many-6:])
 		require.Zero(t, numbers[many-7])
+	})
+}
+
+// The message that counts all has its row with its count, and no other message has one.
+func TestTheRowOfAFloodIsWrittenWithItsCount(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
+		const nowMs = 1_750_000_000_000
+		for n := range int64(api.FloodMessages + 2) {
+			id := fmt.Sprint("m", n)
+			row := notify.SentMessage{RequestHandle: "flood:" + id, Channel: "flood", Principal: "user:ada", MessageID: id, BegunAtMs: nowMs}
+			for range 2 {
+				_, _, err := stored.CountNotice(t.Context(), "user:ada", &notify.NoticeToCount{ID: id, Flood: &row}, nowMs)
+				require.NoError(t, err)
+			}
+			rows, err := stored.SentMessages(t.Context(), row.RequestHandle, row.Channel)
+			require.NoError(t, err)
+			if n != api.FloodMessages {
+				require.Empty(t, rows)
+				continue
+			}
+			require.Equal(t, []notify.SentMessage{row}, rows)
+		}
 	})
 }
 

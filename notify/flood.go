@@ -40,7 +40,9 @@ func (s *Service) floodBegun(ctx context.Context, notice *model.PersonNotice) (b
 // count counts the message of a notice, and returns whether it counts a flood. It returns runs.ErrNotSent if another
 // message has counted its request, and a *runs.PutOffError if the request was raised after that message.
 func (s *Service) count(ctx context.Context, effect *model.Effect, notice *model.PersonNotice, request *model.Request) (flood bool, err error) {
-	counted := &NoticeToCount{ID: countedAs(notice), RaisedAtMs: request.CreatedAtMs, Held: effect.LastError == model.HeldByFlood}
+	counted := &NoticeToCount{
+		ID: countedAs(notice), RaisedAtMs: request.CreatedAtMs, Held: effect.LastError == model.HeldByFlood, Flood: floodOf(notice),
+	}
 	if counted.Held {
 		open, err := s.countOpen(ctx, notice.Principal)
 		if err != nil {
@@ -53,6 +55,7 @@ func (s *Service) count(ctx context.Context, effect *model.Effect, notice *model
 	if err != nil {
 		return false, err
 	}
+	counted.Flood.BegunAtMs = nowMs
 	number, holdMs, err := s.options.Store.CountNotice(ctx, notice.Principal, counted, nowMs)
 	switch {
 	case err != nil:
@@ -61,10 +64,8 @@ func (s *Service) count(ctx context.Context, effect *model.Effect, notice *model
 		return false, &runs.PutOffError{Ms: holdMs, Why: model.HeldByFlood}
 	case number == 0:
 		return false, runs.ErrNotSent
-	case number <= api.FloodMessages:
-		return false, nil
 	}
-	return true, s.beginFlood(ctx, notice)
+	return number > api.FloodMessages, nil
 }
 
 // openNow returns the message that counts a flood, or runs.ErrNotSent if nothing is open any more, or the person has no
@@ -89,17 +90,6 @@ func (s *Service) openNow(ctx context.Context, effectID string, notice *model.Pe
 		return nil, runs.ErrNotSent
 	}
 	return s.floodMessage(effectID, open), nil
-}
-
-// beginFlood records that the message of a notice stands for others, before the first attempt to send it.
-func (s *Service) beginFlood(ctx context.Context, notice *model.PersonNotice) error {
-	row := floodOf(notice)
-	var err error
-	if row.BegunAtMs, err = s.options.Reader.NowMs(ctx); err != nil {
-		return err
-	}
-	_, err = s.options.Store.PutSentMessage(ctx, row, nil)
-	return err
 }
 
 // endFlood records that the message was sent, or is not needed any more.

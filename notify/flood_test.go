@@ -251,3 +251,33 @@ func TestASettledRequestIsNotCounted(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, number)
 }
+
+// faltering is a store whose first write of a message fails.
+type faltering struct {
+	notify.Store
+	failed atomic.Bool
+}
+
+func (f *faltering) PutSentMessage(ctx context.Context, m, before *notify.SentMessage) (bool, error) {
+	if f.failed.CompareAndSwap(false, true) {
+		return false, errors.New("not written")
+	}
+	return f.Store.PutSentMessage(ctx, m, before)
+}
+
+// Once later messages are left out, the one that counts them is sent even if its request is settled: nothing that is written
+// after the count has to succeed for that.
+func TestAFloodThatWasCountedIsSentAfterAFailure(t *testing.T) {
+	t.Parallel()
+	s := raiseFlood(t, func(stored notify.Store) notify.Store { return &faltering{Store: stored} })
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		require.NoError(t, s.attempt(t, id, 1))
+	}
+	s.channel.subjects, s.channel.fails = nil, errors.New("later")
+	require.Error(t, s.attempt(t, "f", 1))
+	require.ErrorIs(t, s.attempt(t, "g", 1), runs.ErrNotSent)
+	s.resolve(t, s.client, s.record.Run.RunID, api.BehaviorDeny, "f")
+	s.channel.fails = nil
+	require.ErrorIs(t, s.attempt(t, "f", 2), runs.ErrSentForOthers)
+	require.Equal(t, []string{"6 requests are open"}, s.channel.subjects)
+}

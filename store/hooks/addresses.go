@@ -125,7 +125,16 @@ func (k *Endpoints) CountNotice(ctx context.Context, principal string, notice *n
 		if after == nil {
 			return number, holdMs, nil
 		}
-		written, err := k.write(ctx, nil, sqlCountNotice, principal, after.SinceMs, after.Sent, after.MessageIDs, before.SinceMs, before.Sent, before.MessageIDs)
+		writes := []tokens.Write{{SQL: sqlCountNotice, Args: []any{
+			principal, after.SinceMs, after.Sent, after.MessageIDs, before.SinceMs, before.Sent, before.MessageIDs,
+		}}}
+		if m := notice.Flood; m != nil && number > api.FloodMessages {
+			writes = append(writes, dropSent(m), tokens.Write{SQL: sqlAddFlood, Args: []any{
+				m.RequestHandle, m.Channel, m.Principal, m.MessageID, m.BegunAtMs, after.MessageIDs,
+			}})
+		}
+		// If the row of a flood exists, the next turn of the loop finds the count.
+		written, err := k.writeAll(ctx, writes...)
 		if err != nil || written {
 			return number, 0, err
 		}

@@ -28,7 +28,12 @@ func (k *Endpoints) PutSentMessage(ctx context.Context, m, before *notify.SentMe
 	if before != nil {
 		put = tokens.Write{SQL: sqlReplaceSent, Args: append(put.Args, before.MessageID, before.BegunAtMs)}
 	}
-	return k.writeAll(ctx, tokens.Write{SQL: sqlDropSent, Args: []any{m.BegunAtMs - notify.KeepSentMs}}, put)
+	return k.writeAll(ctx, dropSent(m), put)
+}
+
+// dropSent deletes some messages that are forgotten when a newer one begins.
+func dropSent(newer *notify.SentMessage) tokens.Write {
+	return tokens.Write{SQL: sqlDropSent, Args: []any{newer.BegunAtMs - notify.KeepSentMs}}
 }
 
 // RemoveSentMessage implements notify.SentStore.

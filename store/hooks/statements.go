@@ -201,6 +201,14 @@ VALUES (CAST($1 AS text), CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS tex
 ON CONFLICT (principal) DO UPDATE SET since_ms = excluded.since_ms, sent = excluded.sent, message_ids = excluded.message_ids
 WHERE notice_counts.since_ms = CAST($5 AS bigint) AND notice_counts.sent = CAST($6 AS bigint) AND notice_counts.message_ids = CAST($7 AS text)`
 
+// sqlAddFlood writes the row of the message that counts a flood if the statement before has written its count. It takes $1
+// request_handle, $2 channel, $3 principal, $4 message_id and $5 begun_at_ms, and $6 message_ids of the count.
+const sqlAddFlood = `
+INSERT INTO sent_messages (request_handle, channel, principal, message_id, reference, begun_at_ms, sent_at_ms)
+SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), '', CAST($5 AS bigint), 0
+WHERE EXISTS (SELECT 1 FROM notice_counts AS c WHERE c.principal = CAST($3 AS text) AND c.message_ids = CAST($6 AS text))
+ON CONFLICT (request_handle, channel, principal) DO NOTHING`
+
 // The statements about messages that are withdrawn. sqlAddSent takes the columns of selectSent. sqlReplaceSent
 // takes the same, and $8 message_id and $9 begun_at_ms of the row before. sqlDropSent takes $1 the time before which
 // messages are forgotten. sqlRemoveSent takes $1 request_handle, $2 channel, $3 principal and $4 message_id.
