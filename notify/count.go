@@ -12,11 +12,15 @@ type NoticeCount struct {
 	// SinceMs is when the oldest message was counted, and Sent how many there are.
 	SinceMs, Sent int64
 	// MessageIDs has the messages, oldest first, separated by spaces. Each is an id, "=" and the time when it was counted,
-	// and ends with countsAll if it counts all requests. Earlier versions wrote only the ids.
+	// and ends with countsAll if it counts all requests; the id then ends with isUrgent if quiet hours do not hold the message.
+	// Earlier versions wrote only the ids.
 	MessageIDs string
 }
 
-const countsAll = "+"
+const (
+	countsAll = "+"
+	isUrgent  = "!"
+)
 
 // aheadMs is how much later than the clock a count may be dated.
 const aheadMs = 60_000
@@ -26,10 +30,16 @@ type countedMessage struct {
 	id   string
 	atMs int64
 	all  bool // it counts all requests
+	// urgent says that it counts all requests, and waits for no quiet hours.
+	urgent bool
 }
 
 func (m *countedMessage) text() string {
-	text := m.id + "=" + strconv.FormatInt(m.atMs, 10)
+	text := m.id
+	if m.urgent {
+		text += isUrgent
+	}
+	text += "=" + strconv.FormatInt(m.atMs, 10)
 	if m.all {
 		text += countsAll
 	}
@@ -43,7 +53,8 @@ func (c *NoticeCount) within(nowMs int64) (found []countedMessage) {
 		timed, all := strings.CutSuffix(text, countsAll)
 		if i := strings.LastIndexByte(timed, '='); i >= 0 {
 			if atMs, err := strconv.ParseInt(timed[i+1:], 10, 64); err == nil {
-				one = countedMessage{id: timed[:i], atMs: atMs, all: all}
+				id, urgent := strings.CutSuffix(timed[:i], isUrgent)
+				one = countedMessage{id: id, atMs: atMs, all: all, urgent: urgent}
 			}
 		}
 		if one.atMs > nowMs-api.FloodMs && one.atMs <= nowMs+api.FloodMs {
@@ -62,6 +73,8 @@ type NoticeToCount struct {
 	// Held says that the message was held back before, because a message that counts all requests was sent. One message
 	// that counts all stands for the held ones, unless the request is Alone: the person has no other open one.
 	Held, Alone bool
+	// Urgent says that quiet hours do not hold the message. A count that they may hold does not stand for it.
+	Urgent bool
 	// Flood is the row of the message until it is sent, if it counts all requests. It is written together with the count: once
 	// others are left out, the message must be sent even if its own request is settled. With nil no row is written.
 	Flood *SentMessage
@@ -74,8 +87,10 @@ func (c *NoticeCount) Count(n *NoticeToCount, nowMs int64) (after *NoticeCount, 
 	single, allAtMs := int64(0), int64(0)
 	for i := range counted {
 		number = api.FloodMessages + 1
-		if counted[i].all {
-			allAtMs = max(allAtMs, counted[i].atMs)
+		if one := &counted[i]; one.all {
+			if one.urgent || !n.Urgent {
+				allAtMs = max(allAtMs, one.atMs)
+			}
 		} else {
 			single++
 			number = single
@@ -94,7 +109,7 @@ func (c *NoticeCount) Count(n *NoticeToCount, nowMs int64) (after *NoticeCount, 
 	case single < api.FloodMessages && (!n.Held || n.Alone || allAtMs != 0):
 		number = single + 1
 	case allAtMs == 0:
-		one.all, number = true, api.FloodMessages+1
+		one.all, one.urgent, number = true, n.Urgent, api.FloodMessages+1
 	case told:
 		return nil, 0, 0
 	default:

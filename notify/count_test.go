@@ -117,3 +117,39 @@ func TestARowOfAnEarlierVersionCounts(t *testing.T) {
 	require.Zero(t, number)
 	require.EqualValues(t, api.FloodMs-1_000, holdMs)
 }
+
+// A count that may wait for the person's quiet hours does not stand for an urgent message. One that is urgent stands for all.
+func TestOnlyAnUrgentCountStandsForAnUrgentMessage(t *testing.T) {
+	t.Parallel()
+	const raisedMs, startMs = 1_749_999_940_000, 1_750_000_000_000
+	row := &notify.NoticeCount{}
+	count := func(atMs int64, n *notify.NoticeToCount) (number, holdMs int64) {
+		after, number, holdMs := row.Count(n, atMs)
+		if after != nil {
+			row = after
+		}
+		return number, holdMs
+	}
+	for n := range int64(api.FloodMessages + 1) {
+		number, _ := count(startMs, &notify.NoticeToCount{ID: fmt.Sprintf("h%d:0", n), RaisedAtMs: raisedMs})
+		require.Equal(t, n+1, number)
+	}
+	for range 2 {
+		number, holdMs := count(startMs+1_000, &notify.NoticeToCount{ID: "h6:1", RaisedAtMs: raisedMs, Urgent: true})
+		require.EqualValues(t, api.FloodMessages+1, number)
+		require.Zero(t, holdMs)
+		require.Regexp(t, `^h0:0=1750000000000 .* h5:0=1750000000000\+ h6:1!=1750000001000\+$`, row.MessageIDs)
+	}
+	for name, test := range map[string]struct {
+		notice notify.NoticeToCount
+		holdMs int64
+	}{
+		"urgent, raised before the urgent count": {notify.NoticeToCount{ID: "h7:1", RaisedAtMs: raisedMs, Urgent: true}, 0},
+		"raised before the urgent count":         {notify.NoticeToCount{ID: "h7:0", RaisedAtMs: startMs + 500}, 0},
+		"urgent, raised after the urgent count":  {notify.NoticeToCount{ID: "h7:1", RaisedAtMs: startMs + 1_500, Urgent: true}, api.FloodMs - 1_000},
+	} {
+		number, holdMs := count(startMs+2_000, &test.notice)
+		require.Zero(t, number, name)
+		require.Equal(t, test.holdMs, holdMs, name)
+	}
+}

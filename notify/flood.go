@@ -41,7 +41,8 @@ func (s *Service) floodBegun(ctx context.Context, notice *model.PersonNotice) (b
 // message has counted its request, and a *runs.PutOffError if the request was raised after that message.
 func (s *Service) count(ctx context.Context, effect *model.Effect, notice *model.PersonNotice, request *model.Request) (flood bool, err error) {
 	counted := &NoticeToCount{
-		ID: countedAs(notice), RaisedAtMs: request.CreatedAtMs, Held: effect.LastError == model.HeldByFlood, Flood: floodOf(notice),
+		ID: countedAs(notice), RaisedAtMs: request.CreatedAtMs, Held: effect.LastError == model.HeldByFlood,
+		Urgent: notice.Urgent, Flood: floodOf(notice),
 	}
 	if counted.Held {
 		open, err := s.countOpen(ctx, notice.Principal)

@@ -281,3 +281,22 @@ func TestAFloodThatWasCountedIsSentAfterAFailure(t *testing.T) {
 	require.ErrorIs(t, s.attempt(t, "f", 2), runs.ErrSentForOthers)
 	require.Equal(t, []string{"6 requests are open"}, s.channel.subjects)
 }
+
+// The message that counts a flood waits for quiet hours. An urgent one does not wait with it.
+func TestAnUrgentMessageInAFloodThatQuietHoursHold(t *testing.T) {
+	t.Parallel()
+	s := startFlooded(t)
+	s.channel.fails = nil
+	stored := storeAs[notify.Store](t, s.Store)
+	require.NoError(t, stored.SetQuietHours(t.Context(), "user:ada", &notify.QuietHours{Zone: "UTC", FromMinutes: 15 * 60, ToMinutes: 16 * 60}))
+	require.ErrorAs(t, s.attempt(t, "f", 2), new(*runs.PutOffError))
+	effect := s.about(t, "g", 1)
+	notice, err := model.NoticeOf(effect)
+	require.NoError(t, err)
+	notice.Step, notice.Urgent = 1, true
+	effect.Payload, err = json.Marshal(notice)
+	require.NoError(t, err)
+	_, err = s.send.Send(t.Context(), effect)
+	require.ErrorIs(t, err, runs.ErrSentForOthers)
+	require.Equal(t, []string{"7 requests are open"}, s.channel.subjects)
+}

@@ -107,8 +107,8 @@ func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID stri
 }
 
 // countAttempts is how often a message is counted again because another call changed the count. No more than
-// api.FloodMessages+1 calls change it within api.FloodMs.
-const countAttempts = 3 * (api.FloodMessages + 1)
+// api.FloodMessages+2 calls change it within api.FloodMs.
+const countAttempts = 3 * (api.FloodMessages + 2)
 
 // CountNotice implements notify.Store.
 func (k *Endpoints) CountNotice(ctx context.Context, principal string, notice *notify.NoticeToCount, nowMs int64) (number, holdMs int64, err error) {
