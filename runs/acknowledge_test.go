@@ -214,6 +214,32 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 			h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message})
 		}
 	})
+	t.Run("a message whose first attempt was interrupted", func(t *testing.T) {
+		t.Parallel()
+		h := newHouse(t)
+		effect := h.raiseNoticed(suspend("r", 1, approval("a")))
+		h.nowMs += notifyAfterMs
+		message := h.advance(effect, to)[0].EffectID
+		h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message})
+		h.nowMs += model.WebhookLeaseMs
+		ends := func(finish runs.FinishEffect) *model.Effect {
+			finish.SessionID, finish.EffectID, finish.RunID = "s", message, "r"
+			finish.Attempt = h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message}).Effect.Attempts
+			ended := h.must(&finish).Effect
+			h.nowMs = ended.DueAtMs
+			return ended
+		}
+		for _, hold := range []struct{ why, want string }{
+			{model.HeldAtInbox, model.HeldAtInbox}, {"", ""}, {model.HeldByFlood, model.HeldByFlood}, {model.HeldAtInbox, model.HeldByFlood},
+		} {
+			held := ends(runs.FinishEffect{PutOffMs: 1, Error: hold.why})
+			require.EqualValues(t, 1, held.Attempts)
+			require.Equal(t, hold.want, held.LastError)
+		}
+		ends(runs.FinishEffect{Error: "the mail server answered 451"})
+		held := ends(runs.FinishEffect{PutOffMs: 1, Error: model.HeldByFlood})
+		require.Equal(t, "the mail server answered 451", held.LastError)
+	})
 }
 
 // A snooze is a person's own: it holds back no message to others, and replaces that person's acknowledgement.

@@ -107,8 +107,10 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	case c.PutOffMs > 0:
 		effect.UndoAttempt()
 		effect.DueAtMs = w.nowMs + c.PutOffMs
-		// One message stands for those that a flood holds, whatever else holds them afterwards.
-		if effect.Attempts == 0 && effect.LastError != model.HeldByFlood {
+		// A failure stays. An attempt that was interrupted has left none. One message stands for those that a flood holds,
+		// whatever else holds them afterwards.
+		failed := effect.Attempts > 0 && effect.LastError != "" && !model.HeldBack(effect.LastError)
+		if !failed && effect.LastError != model.HeldByFlood {
 			effect.LastError = StorableText(c.Error)
 		}
 	case succeeded:

@@ -259,8 +259,9 @@ func noticeText(n *api.ExplainedNotice, tried []string, nowMs int64) string {
 		how += fmt.Sprintf(", %s, next attempt in %s", plural(n.Attempts, "failure"), span(n.NextAtMs-nowMs))
 	case n.AtInbox:
 		how += ", held back while their inbox is open"
-	case n.Attempts == 0 && n.NextAtMs > nowMs:
-		// The service looks again then, and may hold it back for longer, for example until quiet hours end.
+	case n.Attempts == 0 && n.NextAtMs > nowMs, n.NextAtMs-nowMs > model.WebhookLeaseMs:
+		// A claim ends earlier, even one of an attempt that was interrupted. The service looks again then, and may hold the message
+		// back for longer, for example until quiet hours end.
 		how += ", held back for at least " + span(n.NextAtMs-nowMs)
 	default:
 		how += ", being sent"

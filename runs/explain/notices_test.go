@@ -241,3 +241,37 @@ func TestANoticeHeldBackByAFlood(t *testing.T) {
 	require.Empty(t, e.Notified[0].Error)
 	require.False(t, e.Notified[0].AtInbox)
 }
+
+// A message that is put off after an attempt was interrupted is held back. Until a claim ends, it may be on its way.
+func TestANoticeHeldBackAfterAnInterruptedAttempt(t *testing.T) {
+	t.Parallel()
+	request := asked(model.KindApproval, func(r *model.Request) { r.CreatedAtMs = now - 20*minute })
+	for name, test := range map[string]struct {
+		dueMs     int64
+		lastError string
+		want      string
+	}{
+		"quiet hours":   {now + 7*60*minute, "", "held back for at least 7 h"},
+		"a flood":       {now + 8*minute, model.HeldByFlood, "held back for at least 8 min"},
+		"it is claimed": {now + model.WebhookLeaseMs, "", "being sent"},
+	} {
+		effect := model.Effect{
+			SessionID: "s", RunID: "r", Kind: api.EffectNotify, State: api.EffectPending, WebhookID: model.NoticeWebhookID("mail"), CreatedAtMs: now - 2*minute,
+			Attempts: 1, DueAtMs: test.dueMs, LastError: test.lastError, EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0),
+			Payload: api.JSON(`{"request_handle":"h","request_id":"q","principal":"user:ada","channel":"mail","step":0}`),
+		}
+		require.Contains(t, explainedOpen(t, request.Request, effect).Text, " Notified: ada (mail, "+test.want+").", name)
+	}
+}
+
+// explainedOpen explains an open request whose run has these effects.
+func explainedOpen(t *testing.T, request *model.Request, effects ...model.Effect) *api.RequestExplanation {
+	t.Helper()
+	store := &manyRows{rows: &rows{request: *request, effects: effects}}
+	c := &explain.Collector{
+		Reader: store, Whole: store, Channels: []string{"mail", "slack"}, Directory: openDirectory{}, NowMs: func(context.Context) (int64, error) { return now, nil },
+	}
+	e, err := c.OfRequest(t.Context(), "h", runs.Actor{})
+	require.NoError(t, err)
+	return e
+}
