@@ -65,6 +65,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		if message, err = s.openNow(ctx, effect.EffectID, notice); err != nil {
 			return false, err
 		}
+		message.Repeated = effect.Attempts > 1
 	} else {
 		message = s.message(effect.EffectID, request, run, channel.Summary())
 		addButtons(channel, request, run.AgentID, message)
