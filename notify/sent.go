@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -177,5 +178,10 @@ func (s *Service) sentTooLate(ctx context.Context, channel Withdrawer, sent *Sen
 			return err
 		}
 	}
-	return s.withdrawOne(ctx, channel, sent, m)
+	err = s.withdrawOne(ctx, channel, sent, m)
+	if errors.Is(err, ErrPermanent) {
+		s.options.Logger.WarnContext(ctx, "a message that was sent too late could not be withdrawn", channelAttr(sent.Channel), errorAttr(err))
+		return nil // it was sent
+	}
+	return err
 }

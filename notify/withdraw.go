@@ -37,11 +37,11 @@ const (
 // KindSettled is the Kind of a message that takes the place of one about a settled request.
 const KindSettled = "settled"
 
-// withdraw withdraws the messages of a channel about a settled request.
+// withdraw withdraws the messages of a channel about a settled request. It returns runs.ErrNotSent if the channel does not withdraw messages.
 func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.PersonNotice) (permanent bool, failure error) {
 	withdrawer, is := channel.(Withdrawer)
 	if !is {
-		return false, nil
+		return false, runs.ErrNotSent // the file had a settled_body when the message was sent
 	}
 	all, err := s.options.Store.SentMessages(ctx, notice.RequestHandle, notice.Channel)
 	if err != nil || len(all) == 0 {

@@ -115,7 +115,11 @@ func (s *slackChannel) Send(ctx context.Context, address string, m *notify.Messa
 		}
 		if timestamp != "" {
 			m.Reference = channel + "/" + timestamp
-			return slackFailure(s.update(ctx, channel, timestamp, m))
+			err = s.update(ctx, channel, timestamp, m)
+			if slices.Contains(keptCodes, slackCode(err)) {
+				return nil // it was sent, and its links and buttons work
+			}
+			return slackFailure(err)
 		}
 	}
 	channel, timestamp, err := s.client.PostMessageContext(ctx, address, append(slackMessage(m), slack.MsgOptionMetadata(slack.SlackMetadata{
@@ -189,17 +193,18 @@ func (s *slackChannel) withdraw(ctx context.Context, address string, sent *notif
 		}
 	}
 	if m != nil {
-		err = s.update(ctx, channel, timestamp, m)
-	} else if _, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp); slices.Contains(keptCodes, slackCode(err)) {
+		return s.update(ctx, channel, timestamp, m)
+	}
+	if _, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp); slices.Contains(keptCodes, slackCode(err)) {
 		err = s.update(ctx, channel, timestamp, newerMessage())
 	}
 	if slices.Contains(keptCodes, slackCode(err)) {
-		return nil // no later attempt can do more, and a newer message must still be sent
+		return nil // a newer message must still be sent
 	}
 	return err
 }
 
-// keptCodes say that the workspace keeps its messages, or no longer lets this one be changed.
+// keptCodes say that the workspace keeps its messages, or no longer lets this one be changed. No retry would help.
 var keptCodes = []string{"compliance_exports_prevent_deletion", "cant_delete_message", "cant_update_message", "edit_window_closed"}
 
 // slackCode returns the code of an error of Slack, or "".
@@ -224,7 +229,7 @@ func slackFailure(err error) error {
 		return nil
 	case errors.As(err, &limited):
 		return fmt.Errorf("calls of Slack are limited: %w", &runs.RetryAfterError{Ms: limited.RetryAfter.Milliseconds()})
-	case slices.Contains(finalCodes, code):
+	case slices.Contains(finalCodes, code), slices.Contains(keptCodes, code):
 		return fmt.Errorf("%w: the answer of Slack: %s", notify.ErrPermanent, code)
 	case code != "":
 		return fmt.Errorf("the answer of Slack: %s", code)
