@@ -233,12 +233,12 @@ func TestRequest(t *testing.T) {
 // TestNotices checks the sentence about notifications.
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	sent := func(who string, state api.NoticeState, change ...func(*api.ExplainedNotice)) api.ExplainedNotice {
+	sent := func(who string, state api.NoticeState, change ...func(*api.ExplainedNotice)) explain.Notice {
 		n := api.ExplainedNotice{Who: who, Channel: "mail", State: state, AtMs: now - 3*minute, Attempts: 2}
 		for _, change := range change {
 			change(&n)
 		}
-		return n
+		return explain.Notice{ExplainedNotice: n}
 	}
 	failing := func(n *api.ExplainedNotice) { n.Error, n.NextAtMs = "the mail server answered 451", now+20*second }
 	for name, c := range map[string]struct {
@@ -249,15 +249,15 @@ func TestNotices(t *testing.T) {
 		"nobody":                  {&explain.Notices{Nobody: true}, " Nobody was notified."},
 		"not yet":                 {&explain.Notices{AtMs: now + 20*second}, " People are notified in 20 s."},
 		"now":                     {&explain.Notices{AtMs: now}, ""},
-		"sent":                    {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticeSent)}}, " Notified: ada (mail, 3 min ago)."},
-		"a service without names": {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:local", api.NoticeSent)}}, " Notified: by mail, 3 min ago."},
+		"sent":                    {&explain.Notices{Sent: []explain.Notice{sent("user:ada", api.NoticeSent)}}, " Notified: ada (mail, 3 min ago)."},
+		"a service without names": {&explain.Notices{Sent: []explain.Notice{sent("user:local", api.NoticeSent)}}, " Notified: by mail, 3 min ago."},
 		"at the inbox": {
-			&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticePending, func(n *api.ExplainedNotice) { n.Attempts, n.AtInbox, n.NextAtMs = 0, true, now+20*second })}},
+			&explain.Notices{Sent: []explain.Notice{sent("user:ada", api.NoticePending, func(n *api.ExplainedNotice) { n.Attempts, n.AtInbox, n.NextAtMs = 0, true, now+20*second })}},
 			" Notified: ada (mail, held back while their inbox is open).",
 		},
-		"being sent": {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticePending)}}, " Notified: ada (mail, being sent)."},
+		"being sent": {&explain.Notices{Sent: []explain.Notice{sent("user:ada", api.NoticePending)}}, " Notified: ada (mail, being sent)."},
 		"several": {
-			&explain.Notices{Sent: []api.ExplainedNotice{
+			&explain.Notices{Sent: []explain.Notice{
 				sent("user:ada", api.NoticeSent), sent("user:ben", api.NoticePending, failing), sent("user:eve", api.NoticeFailed), sent("user:joe", api.NoticeSent),
 			}},
 			" Notified: eve (mail, not reached, given up 3 min ago), ben (mail, 2 failures, next attempt in 20 s), ada (mail, 3 min ago) and 1 more.",
@@ -280,9 +280,9 @@ func TestEscalationAndSnooze(t *testing.T) {
 		r.EscalationState = api.JSON(fmt.Sprintf(`{"next_step":1,"next_at_ms":%d}`, now+30*minute))
 		r.Acknowledgement = api.JSON(fmt.Sprintf(`[{"by":"user:ben","state":"snoozed","at_ms":1,"until_ms":%d}]`, now+5*minute))
 	})
-	facts.Notices = &explain.Notices{AtMs: now + 30*minute, Sent: []api.ExplainedNotice{
-		{Who: "user:ben", Channel: "mail", State: api.NoticePending, NextAtMs: now + 5*minute},
-	}}
+	facts.Notices = &explain.Notices{AtMs: now + 30*minute, Sent: []explain.Notice{{ExplainedNotice: api.ExplainedNotice{
+		Who: "user:ben", Channel: "mail", State: api.NoticePending, NextAtMs: now + 5*minute,
+	}}}}
 	e := explain.Request(&facts)
 	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "role:operator", "user:ada", "user:dan"}}, e.Next)
 	require.Contains(t, e.Text, "and it stays open.")

@@ -22,17 +22,24 @@ const (
 
 // Notices says who was notified of a request.
 type Notices struct {
-	Sent []api.ExplainedNotice
+	Sent []Notice
 	// AtMs is when people will be notified; 0 if that is over.
 	AtMs int64
 	// Nobody says that people were to be notified, and that there was nobody to notify.
 	Nobody bool
 }
 
+// Notice is a message to a person.
+type Notice struct {
+	api.ExplainedNotice
+	// Step is the Step of its [model.PersonNotice]: all addresses at which it was tried have the same.
+	Step int64
+}
+
 // messages reads the messages about the requests of a run since a time, by handle. whole is false if the run has too
 // many, and some are missing.
-func (c *Collector) messages(ctx context.Context, sessionID, runID string, sinceMs int64) (sent map[string][]api.ExplainedNotice, whole bool, err error) {
-	sent = map[string][]api.ExplainedNotice{}
+func (c *Collector) messages(ctx context.Context, sessionID, runID string, sinceMs int64) (sent map[string][]Notice, whole bool, err error) {
+	sent = map[string][]Notice{}
 	next := map[string]*model.PersonNotice{} // messages that took the place of another one, by the effect of that
 	ids := map[string][]string{}
 	add := func(effect *model.Effect, channels ...string) {
@@ -92,13 +99,21 @@ func (c *Collector) messages(ctx context.Context, sessionID, runID string, since
 	return sent, left > 0 && len(effects) < maxMessages && !budget.Cut, nil
 }
 
+// notified returns the messages as an explanation has them; nil for none.
+func (n *Notices) notified() (list []api.ExplainedNotice) {
+	for i := range n.Sent {
+		list = append(list, n.Sent[i].ExplainedNotice)
+	}
+	return list
+}
+
 // newest returns the newest messages, at most api.MaxRecipients, in the order of their people.
-func newest(sent []api.ExplainedNotice) []api.ExplainedNotice {
+func newest(sent []Notice) []Notice {
 	if len(sent) > api.MaxRecipients {
-		slices.SortStableFunc(sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(b.AtMs, a.AtMs) })
+		slices.SortStableFunc(sent, func(a, b Notice) int { return cmp.Compare(b.AtMs, a.AtMs) })
 		sent = sent[:api.MaxRecipients]
 	}
-	slices.SortStableFunc(sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
+	slices.SortStableFunc(sent, func(a, b Notice) int { return cmp.Compare(a.Who, b.Who) })
 	return sent
 }
 
@@ -186,11 +201,11 @@ func (c *Collector) reason(failure string) string {
 	return c.ShowEffect(&model.Effect{LastError: failure}).LastError
 }
 
-func (c *Collector) explainedNotice(effect *model.Effect, notice *model.PersonNotice) api.ExplainedNotice {
-	e := api.ExplainedNotice{
+func (c *Collector) explainedNotice(effect *model.Effect, notice *model.PersonNotice) Notice {
+	e := Notice{Step: notice.Step, ExplainedNotice: api.ExplainedNotice{
 		Who: notice.Principal, Channel: notice.Channel, State: api.NoticePending, AtMs: effect.CreatedAtMs,
 		Attempts: effect.Attempts, NextAtMs: effect.DueAtMs, Error: c.reason(effect.LastError),
-	}
+	}}
 	switch effect.State {
 	case api.EffectDone:
 		e.State, e.AtMs = api.NoticeSent, effect.FinishedAtMs
@@ -218,23 +233,28 @@ func (n *Notices) text(nowMs int64) string {
 		return ""
 	}
 	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent, api.NoticeWithdrawn, api.NoticeSkipped}
-	sorted, moved := make([]api.ExplainedNotice, 0, len(n.Sent)), map[string][]string{}
+	type message struct {
+		who  string
+		step int64
+	}
+	of := func(n *Notice) message { return message{n.Who, n.Step} }
+	sorted, moved := make([]Notice, 0, len(n.Sent)), map[message][]string{}
 	for _, notice := range n.Sent {
 		if notice.State != api.NoticeMoved {
 			sorted = append(sorted, notice)
-		} else if channels := moved[notice.Who]; !slices.Contains(channels, notice.Channel) {
-			moved[notice.Who] = append(channels, notice.Channel)
+		} else if channels := moved[of(&notice)]; !slices.Contains(channels, notice.Channel) {
+			moved[of(&notice)] = append(channels, notice.Channel)
 		}
 	}
 	if len(sorted) == 0 {
 		return "" // settled before the message at the next address was sent
 	}
-	slices.SortStableFunc(sorted, func(a, b api.ExplainedNotice) int {
+	slices.SortStableFunc(sorted, func(a, b Notice) int {
 		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
 	})
 	var told []string
 	for i := range sorted[:min(len(sorted), maxNamed)] {
-		told = append(told, noticeText(&sorted[i], moved[sorted[i].Who], nowMs))
+		told = append(told, noticeText(&sorted[i].ExplainedNotice, moved[of(&sorted[i])], nowMs))
 	}
 	text := " Notified: " + strings.Join(told, ", ")
 	if more := len(sorted) - len(told); more > 0 {

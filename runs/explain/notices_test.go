@@ -275,3 +275,20 @@ func explainedOpen(t *testing.T, request *model.Request, effects ...model.Effect
 	require.NoError(t, err)
 	return e
 }
+
+// The message of the next step goes to the person's first address again: it was not tried elsewhere before.
+func TestTheNextStepWasNotTriedElsewhere(t *testing.T) {
+	t.Parallel()
+	request := asked(model.KindApproval, func(r *model.Request) { r.CreatedAtMs = now - 40*minute })
+	sent := func(channel string, step, atMs int64, member string) model.Effect {
+		return model.Effect{
+			SessionID: "s", RunID: "r", Kind: api.EffectNotify, State: api.EffectDone, WebhookID: model.NoticeWebhookID(channel), CreatedAtMs: atMs,
+			FinishedAtMs: atMs, Attempts: 1, EffectID: model.NoticeEffectID(channel, "h", "user:ada", step),
+			Payload: api.JSON(fmt.Sprintf(`{"request_handle":"h","request_id":"q","principal":"user:ada","channel":%q,"step":%d%s}`, channel, step, member)),
+		}
+	}
+	first := sent("mail", 0, now-30*minute, "")
+	moved := sent("slack", 0, now-29*minute, fmt.Sprintf(`,"turn":1,"in_place_of":%q,"failure":"status 410"`, first.EffectID))
+	e := explainedOpen(t, request.Request, first, moved, sent("mail", 1, now-minute, ""))
+	require.Contains(t, e.Text, " Notified: ada (mail, 1 min ago), ada (slack, 29 min ago; first tried by mail).")
+}

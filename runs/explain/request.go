@@ -71,7 +71,7 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		e.State, e.SinceMs, e.Text = api.ExplainSettled, request.SettledAtMs, settledText(request, f.NowMs)
 		e.You = ruledOut(e.You)
 		if f.Notices != nil {
-			e.Notified = f.Notices.Sent
+			e.Notified = f.Notices.notified()
 			e.Text += f.Notices.text(f.NowMs)
 		}
 		return e
@@ -111,7 +111,7 @@ func Request(f *RequestFacts) api.RequestExplanation {
 				notices.AtMs = max(notices.AtMs, a.UntilMs)
 			}
 		}
-		e.Notified, e.NotifyAtMs = notices.Sent, notices.AtMs
+		e.Notified, e.NotifyAtMs = notices.notified(), notices.AtMs
 		e.Text += notices.text(f.NowMs)
 		e.NotReached = notReached(request)
 		e.Text += notReachedText(e.NotReached)
