@@ -30,6 +30,8 @@ func TestCalendars(t *testing.T) {
 		`calendars: {Office: {zone: UTC, days: [mon], from: "09:00", to: "17:00"}}`:                   "a name has 1 to 32 characters",
 		`calendars: {office: {days: [mon], from: "09:00", to: "17:00"}}`:                              "zone must be",
 		`calendars: {office: {zone: Local, days: [mon], from: "09:00", to: "17:00"}}`:                 "zone must be",
+		`calendars: {office: {zone: localtime, days: [mon], from: "09:00", to: "17:00"}}`:             "zone must be",
+		`calendars: {office: {zone: ./localtime, days: [mon], from: "09:00", to: "17:00"}}`:           "zone must be",
 		`calendars: {office: {zone: ../etc/passwd, days: [mon], from: "09:00", to: "17:00"}}`:         "zone must be",
 		`calendars: {office: {zone: UTC, from: "09:00", to: "17:00"}}`:                                "at least one day",
 		`calendars: {office: {zone: UTC, days: [someday], from: "09:00", to: "17:00"}}`:               `"someday" must be one of`,

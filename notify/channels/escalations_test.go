@@ -41,6 +41,30 @@ func TestAFileWithoutChannels(t *testing.T) {
 	}
 }
 
+// What follows a line --- would not be read.
+func TestAFileHasOneDocument(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "channels.yaml")
+	const rota, pager = `oncall: {rota: {url: "https://rota.example/now"}}`, `channels: {pager: {kind: http, url: "https://example.com"}}`
+	for text, want := range map[string]string{
+		"---\n" + rota + "\n...\n":    "",
+		rota + "\n---\n" + pager:      "must be one YAML document",
+		"---\n---\n" + pager:          "must be one YAML document",
+		rota + "\n---\nchannels: {[}": "yaml: ",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := Load(path, nil)
+		_, _, escalations := Escalations(path, nil)
+		if want == "" {
+			require.NoError(t, err, text)
+			require.NoError(t, escalations, text)
+			continue
+		}
+		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, escalations, want, text)
+	}
+}
+
 // tooManyPagers returns one channel more than a file may have.
 func tooManyPagers() (text string) {
 	for n := range maxChannels + 1 {

@@ -136,6 +136,12 @@ func readFile(path string) (*file, error) {
 	if err := decoder.Decode(&given); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	switch err := decoder.Decode(&yaml.Node{}); {
+	case err == nil:
+		return nil, fmt.Errorf("%s: must be one YAML document, and has another one after a line ---", path)
+	case !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	return &given, nil
 }
 
