@@ -1,6 +1,9 @@
 package read
 
-import "github.com/holdpoint/holdpoint/store/columns"
+import (
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
 
 // Same are the statements that are the same in both engines.
 type Same struct {
@@ -63,8 +66,11 @@ WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT CAST($2 AS bigint)`,
 
 // Vitals returns the statement [Counts.Vitals] of an engine, from the expression of its current time, what
 // comes before the statement, and the parts that only this engine has. A message to a person may be held back
-// on purpose, so until its first attempt it ages from when it is due, not from when it was created.
+// on purpose, so until its first attempt it ages from when it is due, not from when it was created. So does one that is held
+// after an attempt that was interrupted. Its error is the reason, or none, and it is due later than a claim ends
+// (model.WebhookLeaseMs). A person who is at their inbox holds it for a shorter time, so after a single attempt the reason is enough.
 func Vitals(before, now, more string) string {
+	const held = "'" + model.HeldAtInbox + "', '" + model.HeldByFlood + "'"
 	return before + `
 SELECT 'waits' AS counted, counted.kind, CAST(counted.age AS bigint), count(*), min(counted.created_at_ms)
 FROM (
@@ -82,7 +88,13 @@ GROUP BY counted.kind, counted.age
 UNION ALL
 SELECT 'owed', counted.kind, 0, count(*), min(counted.since_ms)
 FROM (
-	SELECT e.kind, CASE WHEN e.kind = 'notify' AND e.attempts = 0 THEN e.due_at_ms ELSE e.created_at_ms END AS since_ms
+	SELECT e.kind, CASE
+		WHEN e.kind = 'notify' AND (
+			e.attempts = 0
+			OR e.attempts = 1 AND coalesce(e.last_error, '') IN (` + held + `)
+			OR e.due_at_ms > ` + now + ` + 30000 AND coalesce(e.last_error, '') IN ('', ` + held + `)
+		) THEN e.due_at_ms
+		ELSE e.created_at_ms END AS since_ms
 	FROM effects AS e WHERE e.due_at_ms IS NOT NULL LIMIT CAST($1 AS bigint)
 ) AS counted
 GROUP BY counted.kind

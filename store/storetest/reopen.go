@@ -240,6 +240,19 @@ var reopenTests = map[string]func(*harness){
 		require.Equal(h, since(clockStart+10+heldMs), pending())
 		h.clock.Advance(heldMs + 5)
 		require.Equal(h, since(clockStart+10+heldMs), pending(), "five milliseconds late")
+
+		h.claimEffect("s", id)
+		require.Equal(h, since(clockStart), pending(), "an attempt is under way")
+		h.clock.Advance(model.WebhookLeaseMs) // it was interrupted
+		for _, hold := range []runs.FinishEffect{
+			{PutOffMs: heldMs}, {PutOffMs: 30_000, Error: model.HeldAtInbox}, {PutOffMs: heldMs, Error: model.HeldByFlood},
+		} {
+			hold.SessionID, hold.EffectID, hold.Attempt = "s", id, h.claimEffect("s", id).Attempts
+			require.EqualValues(h, 2, hold.Attempt)
+			h.do(&hold)
+			require.Equal(h, since(h.clock.NowMs()+hold.PutOffMs), pending(), hold.Error)
+			h.clock.Advance(hold.PutOffMs)
+		}
 		attempt = h.claimEffect("s", id).Attempts
 		h.do(&runs.FinishEffect{SessionID: "s", EffectID: id, Attempt: attempt, Error: "nobody answers"})
 		require.Equal(h, since(clockStart), pending(), "it was attempted")
