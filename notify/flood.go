@@ -22,15 +22,8 @@ func countedAs(notice *model.PersonNotice) string {
 	return fmt.Sprintf("%s:%d", notice.RequestHandle, notice.Step)
 }
 
-// standsForOthers reports whether an earlier attempt was to send the message that counts a flood, and did not.
-func (s *Service) standsForOthers(ctx context.Context, effect *model.Effect, notice *model.PersonNotice) (bool, error) {
-	if effect.Attempts <= 1 && effect.LastError == "" && notice.Turn == 0 {
-		return false, nil
-	}
-	return s.floodBegun(ctx, notice)
-}
-
-// floodBegun reports whether the message of a notice counts a flood, and was not sent yet.
+// floodBegun reports whether the message of a notice counts a flood, and was not sent yet. The number of attempts says nothing about
+// that: an admin who retries a message that was given up sets it to 0.
 func (s *Service) floodBegun(ctx context.Context, notice *model.PersonNotice) (bool, error) {
 	row := floodOf(notice)
 	all, err := s.options.Store.SentMessages(ctx, row.RequestHandle, row.Channel)

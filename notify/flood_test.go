@@ -24,6 +24,7 @@ import (
 type pager struct {
 	fails    error
 	subjects []string
+	repeated bool // the newest message says that an earlier attempt may have sent it
 }
 
 func (*pager) Kind() api.ChannelKind     { return api.ChannelHTTP }
@@ -32,6 +33,7 @@ func (*pager) Links() api.LinkMode       { return api.LinkNone }
 func (*pager) CheckAddress(string) error { return nil }
 
 func (p *pager) Send(_ context.Context, _ string, m *notify.Message) error {
+	p.repeated = m.Repeated
 	if p.fails == nil {
 		p.subjects = append(p.subjects, m.Subject)
 	}
@@ -280,6 +282,19 @@ func TestAFloodThatWasCountedIsSentAfterAFailure(t *testing.T) {
 	s.channel.fails = nil
 	require.ErrorIs(t, s.attempt(t, "f", 2), runs.ErrSentForOthers)
 	require.Equal(t, []string{"6 requests are open"}, s.channel.subjects)
+}
+
+// An admin retries the message that counts a flood after it was given up: its attempts begin again, and quiet hours may have
+// removed its error.
+func TestTheMessageThatCountsAFloodIsRetriedByAnAdmin(t *testing.T) {
+	t.Parallel()
+	s := startFlooded(t)
+	require.False(t, s.channel.repeated)
+	s.resolve(t, s.client, s.record.Run.RunID, api.BehaviorDeny, "f")
+	s.channel.fails = nil
+	require.ErrorIs(t, s.attempt(t, "f", 1), runs.ErrSentForOthers)
+	require.Equal(t, []string{"6 requests are open"}, s.channel.subjects)
+	require.True(t, s.channel.repeated, "the answer to an earlier attempt may have been lost")
 }
 
 // The message that counts a flood waits for quiet hours. An urgent one does not wait with it.

@@ -34,10 +34,11 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if notice.Withdraws {
 		return s.withdraw(ctx, channel, notice)
 	}
-	flood, err := s.standsForOthers(ctx, effect, notice)
+	begun, err := s.floodBegun(ctx, notice)
 	if err != nil {
 		return false, err
 	}
+	flood := begun
 	var request *model.Request
 	var run *model.Run
 	if !flood { // otherwise others need it, whatever has become of its request
@@ -65,7 +66,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		if message, err = s.openNow(ctx, effect.EffectID, notice); err != nil {
 			return false, err
 		}
-		message.Repeated = effect.Attempts > 1
+		message.Repeated = begun || effect.Attempts > 1
 	} else {
 		message = s.message(effect.EffectID, request, run, channel.Summary())
 		addButtons(channel, request, run.AgentID, message)
