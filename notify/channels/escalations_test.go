@@ -47,10 +47,13 @@ func TestAFileHasOneDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "channels.yaml")
 	const rota, pager = `oncall: {rota: {url: "https://rota.example/now"}}`, `channels: {pager: {kind: http, url: "https://example.com"}}`
 	for text, want := range map[string]string{
-		"---\n" + rota + "\n...\n":    "",
-		rota + "\n---\n" + pager:      "must be one YAML document",
-		"---\n---\n" + pager:          "must be one YAML document",
-		rota + "\n---\nchannels: {[}": "yaml: ",
+		"---\n" + rota + "\n...\n":             "",
+		rota + "\n---":                         "",
+		rota + "\n---\n# channels: {}\n---\n":  "",
+		rota + "\n---\n" + pager:               "must be one YAML document",
+		rota + "\n---\n# empty\n---\n" + pager: "must be one YAML document",
+		"---\n---\n" + pager:                   "must be one YAML document",
+		rota + "\n---\nchannels: {[}":          "yaml: ",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := Load(path, nil)

@@ -136,13 +136,17 @@ func readFile(path string) (*file, error) {
 	if err := decoder.Decode(&given); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	switch err := decoder.Decode(&yaml.Node{}); {
-	case err == nil:
-		return nil, fmt.Errorf("%s: must be one YAML document, and has another one after a line ---", path)
-	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: %w", path, err)
+	for {
+		var rest yaml.Node
+		switch err := decoder.Decode(&rest); {
+		case errors.Is(err, io.EOF):
+			return &given, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", path, err)
+		case len(rest.Content) > 0 && rest.Content[0].Tag != "!!null": // a bare --- may end the file
+			return nil, fmt.Errorf("%s: must be one YAML document, and has another one after a line ---", path)
+		}
 	}
-	return &given, nil
 }
 
 func (c *channel) make(folder string, client *egress.Client) (notify.Channel, error) {
