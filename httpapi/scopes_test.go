@@ -137,11 +137,34 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 	require.Contains(t, leases, "shared-run")
 	require.NotContains(t, leases, "their label")
 	require.Contains(t, a.get(t, "/v1/workers", bearer(admin)).want(http.StatusOK).text, "their label")
+	requireNoRuleOfAnUnreachedSession(t, a, keyring, "shared", "our-agent")
 	// A decision within the scope counts like any other.
 	_, operator := token(t, keyring, api.CreateTokenBody{Name: "decides", Role: api.RoleOperator, SessionPrefixes: []string{"ours:"}})
 	a.post(t, "/v1/runs/their-run/approvals", allow("a"), bearer(operator)).refused(api.CodeRunNotFound)
 	a.post(t, "/v1/runs/our-run/approvals", allow("a"), bearer(operator)).want(http.StatusAccepted)
 	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/their-run", bearer(admin)).want(http.StatusOK).at("status"))
+}
+
+// requireNoRuleOfAnUnreachedSession checks that a token that is bound to an agent decides a run of the agent in another
+// agent's session, and writes no rule of the session, as it cannot by POST /v1/rules.
+func requireNoRuleOfAnUnreachedSession(t *testing.T, a *rig, keyring *auth.Keyring, session, agentID string) {
+	t.Helper()
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	_, operator := token(t, keyring, api.CreateTokenBody{Name: "remembers", Role: api.RoleOperator, AgentIDs: []string{agentID}, MayAlways: true})
+	run := a.name("run")
+	a.post(t, "/v1/runs", fmt.Sprintf(`{"run_id":%q,"session_id":%q,"agent_id":%q,"kind":"call","input":1,"suspend":{"approvals":[%s]}}`,
+		run, session, agentID, approval("a")), bearer(admin)).want(http.StatusAccepted)
+	explain := fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","input":{"command":"ls"}}`, session)
+	require.NotNil(t, a.post(t, "/v1/rules/explain", explain, bearer(admin)).want(http.StatusOK).at("remember", "session"))
+	require.Nil(t, a.post(t, "/v1/rules/explain", explain, bearer(operator)).want(http.StatusOK).at("remember", "session"))
+	path := "/v1/runs/" + run + "/approvals"
+	for _, behavior := range []string{"allow", "deny"} {
+		for _, scope := range []string{"session", "always"} {
+			a.post(t, path, fmt.Sprintf(`{"resolutions":[{"request_id":"a","behavior":%q,"remember":%q}]}`, behavior, scope), bearer(operator)).refused(api.CodeForbidden)
+		}
+	}
+	require.Empty(t, a.get(t, "/v1/rules?session_id="+session, bearer(admin)).want(http.StatusOK).list())
+	a.post(t, path, allow("a"), bearer(operator)).want(http.StatusAccepted)
 }
 
 // testSessionRoutesInScope checks that an operator's token that is bound to an agent decides no run of another

@@ -96,19 +96,29 @@ func (r *reach) check(needs Needs, spec *Spec) error {
 		if needs.RunID != "" {
 			run := r.w.state.Runs[needs.RunID]
 			switch {
-			case run == nil || r.scope.FitsRun(run):
+			case run == nil: // the command returns run_not_found itself
+			case r.scope.FitsRun(run):
+				return r.remembered(spec)
 			case spec.runID != nil && needs.SessionID != "": // the session's route found the run: do not name it
 				return refusal.New(api.CodeRunStateConflict, "session %s has no active run", needs.SessionID)
 			default:
 				return refusal.UnknownRun(needs.RunID)
 			}
-			return nil // the command returns run_not_found itself
+			return nil
 		}
 		if r.session() {
 			return nil
 		}
 	}
 	return refusal.UnknownSession(sessionID)
+}
+
+// remembered returns forbidden if a decision about a run within the scope writes a rule of a session that is not.
+func (r *reach) remembered(spec *Spec) error {
+	if !slices.Contains(spec.Actions, auth.WriteRule) || r.rules() {
+		return nil
+	}
+	return refusal.New(api.CodeForbidden, "this credential does not reach the session %s and writes no rule for it: decide without remembering", r.w.state.SessionID)
 }
 
 // reaches reports whether a run is within the caller's scope. A caller may reach a session without

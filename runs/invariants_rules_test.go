@@ -55,7 +55,7 @@ func (h *house) checkRules(command runs.Command, before, after *runs.State, chan
 // rulesOf returns how many rules a command asks for.
 func rulesOf(command runs.Command) int {
 	var resolutions []runs.ApprovalDecision
-	switch command := command.(type) {
+	switch command := runs.Unwrap(command).(type) {
 	case *runs.AddRule:
 		return 1
 	case *runs.ResolveApprovals:

@@ -146,3 +146,43 @@ func TestAnInterruptEndsRunsOfAllAgents(t *testing.T) {
 	require.Equal(t, api.StatusInterrupted, h.run("r").Status)
 	require.Equal(t, api.StatusInterrupted, h.run("call").Status)
 }
+
+// A token that is bound to agents may reach a run without reaching its session. It decides the run, and writes no rule
+// of the session, which would decide calls of other agents.
+func TestARuleIsRememberedOnlyForAReachedSession(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(&runs.CreateSession{SessionID: "s", AgentID: "b"})
+	h.must(&runs.CreateRun{
+		SessionID: "s", SessionGiven: true, RunID: "r", AgentID: "a", Input: api.JSON(`"go"`),
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("p"), approval("q")}},
+	})
+	for _, behavior := range []api.Behavior{api.BehaviorAllow, api.BehaviorDeny} {
+		given := []runs.ApprovalDecision{
+			{RequestID: "q", Behavior: behavior}, {RequestID: "p", Behavior: behavior, Remember: api.RememberSession},
+		}
+		for name, command := range map[string]runs.Command{
+			"approvals": &runs.ResolveApprovals{RunID: "r", Resolutions: given},
+			"by a key":  &runs.ResolveApprovals{RunID: "r", Resolutions: given, Key: "k"},
+			"decisions": &runs.DecideRequests{RunID: "r", Approvals: given},
+		} {
+			before := len(h.events["s"])
+			refused := h.refused(api.CodeForbidden, byAgentA(command))
+			require.Contains(t, refused.Detail, "session s", name)
+			require.Len(t, h.events["s"], before, name)
+			require.True(t, h.request("r", "p").Open() && h.request("r", "q").Open(), name)
+			require.Empty(t, h.rulesOf("s"), name)
+		}
+	}
+	h.must(byAgentA(allow("r", "q")))
+	require.Empty(t, h.rulesOf("s"))
+	keyedRule := func() runs.Command { return keyed(remembering(allow("r", "p"), api.RememberSession), "k") }
+	h.must(&runs.Call{Command: keyedRule(), Caller: &auth.Identity{Principal: "user:all", Role: api.RoleOperator, Via: auth.ViaToken}})
+	require.Len(t, h.rulesOf("s"), 1)
+	h.refused(api.CodeForbidden, byAgentA(keyedRule())) // as the role, the reach comes before a replay
+
+	own := newHouse(t)
+	own.raiseOf(api.KindInput, "a", "r", approval("p"))
+	own.must(byAgentA(remembering(allow("r", "p"), api.RememberSession)))
+	require.Len(t, own.rulesOf("s"), 1)
+}

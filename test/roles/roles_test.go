@@ -231,10 +231,10 @@ func requireLawful(t *testing.T, reader *client.Client) (decided int) {
 	for _, c := range callers {
 		by[c.principal()] = c
 	}
-	sessions := 0
+	agents := map[string]string{} // by session
 	for session, err := range reader.AllSessions(t.Context(), client.SessionListParams{}) {
 		require.NoError(t, err)
-		sessions++
+		agents[session.SessionID] = session.AgentID
 		for entry, err := range reader.AllSessionEvents(t.Context(), session.SessionID, client.EventListParams{}) {
 			require.NoError(t, err)
 			var event struct {
@@ -265,7 +265,7 @@ func requireLawful(t *testing.T, reader *client.Client) (decided int) {
 			require.True(t, len(decidedOf) == 0 || actor.fits(entry.RunID), "%s decided %v for a run of another agent in %s", entry.Actor, outcomes, session.SessionID)
 		}
 	}
-	require.GreaterOrEqual(t, sessions, 4)
+	require.GreaterOrEqual(t, len(agents), 4)
 	for rule, err := range reader.AllRules(t.Context(), client.RuleListParams{}) {
 		require.NoError(t, err)
 		writer := by[rule.CreatedBy]
@@ -275,6 +275,7 @@ func requireLawful(t *testing.T, reader *client.Client) (decided int) {
 			require.Equal(t, "admin", writer.role, "a rule of all sessions")
 		} else {
 			require.True(t, writer.reaches(rule.SessionID))
+			require.Contains(t, []string{"", agents[rule.SessionID]}, writer.agent, "a rule of another agent's session %s", rule.SessionID)
 		}
 	}
 	tokens, err := reader.ListTokens(t.Context(), client.TokenListParams{})

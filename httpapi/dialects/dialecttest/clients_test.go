@@ -125,6 +125,23 @@ func TestChildrenOutsideOfATokensScope(t *testing.T) {
 	require.Equal(t, 2, s.Get(t, "/v1/approvals?session_id=foreign", admin).Count()+s.Get(t, "/v1/approvals?session_id=foreign2", admin).Count())
 }
 
+// A token that reaches a run and not its session decides the run, and writes no rule of the session.
+func TestRulesOutsideOfATokensScope(t *testing.T) {
+	t.Parallel()
+	s, token := withTokens(t)
+	bound, admin := token(api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, AgentIDs: []string{"coder"}}), token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin})
+	s.Post(t, "/v1/sessions", `{"session_id":"shared","agent_id":"planner"}`, admin).Want(http.StatusCreated)
+	run := s.Post(t, "/v1/runs", `{"session_id":"shared","agent_id":"coder","input":1,"suspend":{`+approval+`}}`, admin).Want(http.StatusAccepted)
+	handle := run.TextAt("pending_approvals", 0, "handle")
+	const refused = "does not reach the session shared"
+	byHermes := s.Post(t, "/api/approval/respond", `{"session_id":"shared","approval_id":"`+handle+`","choice":"session"}`, bound).Want(http.StatusForbidden)
+	require.Contains(t, byHermes.TextAt("error"), refused)
+	byCodex := s.Post(t, "/api/approvals/"+handle+"/decision", `{"decision":"accept","scope":"session"}`, bound).Want(http.StatusForbidden)
+	require.Contains(t, byCodex.Text, refused)
+	require.Empty(t, s.Get(t, "/v1/rules?session_id=shared", admin).Want(http.StatusOK).Body)
+	s.Post(t, "/api/approvals/"+handle+"/decision", `{"decision":"accept"}`, bound).Want(http.StatusOK)
+}
+
 const mark = "\xef\xbb\xbf"
 
 func TestBodiesWithAByteOrderMark(t *testing.T) {
