@@ -137,12 +137,35 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 	require.Contains(t, leases, "shared-run")
 	require.NotContains(t, leases, "their label")
 	require.Contains(t, a.get(t, "/v1/workers", bearer(admin)).want(http.StatusOK).text, "their label")
+	requireRunResumed(t, a, keyring, "shared", "shared-run", observer)
 	requireNoRuleOfAnUnreachedSession(t, a, keyring, "shared", "our-agent")
 	// A decision within the scope counts like any other.
 	_, operator := token(t, keyring, api.CreateTokenBody{Name: "decides", Role: api.RoleOperator, SessionPrefixes: []string{"ours:"}})
 	a.post(t, "/v1/runs/their-run/approvals", allow("a"), bearer(operator)).refused(api.CodeRunNotFound)
 	a.post(t, "/v1/runs/our-run/approvals", allow("a"), bearer(operator)).want(http.StatusAccepted)
 	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/their-run", bearer(admin)).want(http.StatusOK).at("status"))
+}
+
+// requireRunResumed checks that a token that reaches a run but not its session resumes the run's stream, and lists its events
+// after a frame. Both compare the frame with the session's log, of which nothing is shown.
+func requireRunResumed(t *testing.T, a *rig, keyring *auth.Keyring, session, runID, secret string) {
+	t.Helper()
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	path := "/v1/runs/" + runID
+	id, _ := a.follow(t, path+"/stream", bearer(secret)).snapshot()
+	newest := a.follow(t, path+"/stream", header("Last-Event-ID", id), bearer(secret))
+	a.post(t, "/v1/sessions/"+session+"/runs", `{"agent_id":"their-agent","input":"their input"}`, bearer(admin)).want(http.StatusAccepted)
+	a.post(t, path+"/cancel", "", bearer(admin)).want(http.StatusOK)
+	ended := newest.event()
+	require.Equal(t, "cancelled", ended.name)
+	require.Equal(t, ended, a.follow(t, path+"/stream", header("Last-Event-ID", id), bearer(secret)).event())
+	reset := a.follow(t, path+"/stream?cursor=1.0123456789abcdef", bearer(secret))
+	require.Equal(t, frame{name: "stream_gap", data: `{"reason":"reset"}`}, reset.event())
+	listed := a.get(t, path+"/events?after="+id, bearer(secret)).want(http.StatusOK)
+	require.Len(t, listed.list(), 1)
+	require.NotContains(t, listed.text, "their input")
+	a.get(t, path+"/events?after=1.0123456789abcdef", bearer(secret)).refused(api.CodeEventCursorReset)
+	a.get(t, "/v1/sessions/"+session+"/events?after="+id, bearer(secret)).refused(api.CodeSessionNotFound)
 }
 
 // requireNoRuleOfAnUnreachedSession checks that a token that is bound to an agent decides a run of the agent in another

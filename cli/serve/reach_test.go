@@ -97,6 +97,15 @@ func requireReach(t *testing.T, router http.Handler, keyring *auth.Keyring) {
 	for runID, status := range map[string]string{"their-run": "waiting_for_approval", "their-asks": "waiting_for_user_question"} {
 		require.Contains(t, call(admin, "GET /v1/runs/"+runID, "").Body.String(), status)
 	}
+	// A token may reach a run without its session: the log of the run is there to its end.
+	require.Equal(t, http.StatusCreated, call(admin, "POST /v1/sessions", `{"session_id":"theirs:3","agent_id":"planner"}`).Code)
+	require.Equal(t, http.StatusAccepted, call(admin, "POST /v1/runs", `{"run_id":"our-part","session_id":"theirs:3","agent_id":"coder","input":{}}`).Code)
+	require.Equal(t, http.StatusOK, call(admin, "POST /v1/runs/our-part/cancel", "").Code)
+	coders := secret(api.CreateTokenBody{Name: "reaches-a-run", Role: api.RoleObserver, AgentIDs: []string{"coder"}})
+	require.Equal(t, http.StatusNotFound, call(coders, "GET /v1/sessions/theirs:3", "").Code)
+	log := call(coders, "GET /runs/our-part/events", "")
+	require.Equal(t, http.StatusOK, log.Code, log.Body)
+	require.Contains(t, log.Body.String(), `"done":true,"expired":false`)
 	reaches := secret(api.CreateTokenBody{Name: "reaches", Role: api.RoleOperator, SessionPrefixes: []string{"ours:"}})
 	require.Contains(t, call(reaches, "GET /api/sessions", "").Body.String(), "ours:1")
 	require.Contains(t, call(reaches, "GET /api/approval/pending?session_id=ours:1", "").Body.String(), `"command": "ls"`)

@@ -71,7 +71,7 @@ func (h *handlers) requireJoins(ctx context.Context, q reads.EventQuery, after m
 		if err != nil {
 			return err
 		}
-		q.SessionID = record.Run.SessionID
+		q.SessionID, ctx = record.Run.SessionID, withoutScope(ctx)
 	}
 	head, err := h.store.Reader(ctx).SessionHead(ctx, q.SessionID)
 	if err != nil {
