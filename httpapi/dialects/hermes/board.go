@@ -87,9 +87,9 @@ func (b *board) after(ctx context.Context, f *face, q *queue, life string, event
 	return b.read(ctx, f, q, life, eventID)
 }
 
-// again returns a queue that was read less than an age ago when it has, had, or may show requests of
-// sessions below, whose changes are not in the followed log. Otherwise it returns nil: the
-// session's own events report every change.
+// again returns a queue that was read less than an age ago when the followed log does not report its changes: there is
+// no log, or the queue has, had, or may show requests of sessions below. Otherwise it returns nil: the session's own
+// events report every change.
 func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration) (*state, error) {
 	shared := &b.queues[q.index]
 	shared.mu.Lock()
@@ -100,11 +100,16 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 		}
 		return nil, nil
 	}
-	below, err := f.openBelow(ctx, q.kind, b.sessionID)
-	if err != nil {
-		return nil, err
+	// Without a log no event reports a change: the session does not exist, or the caller reaches only runs of it.
+	unfollowed := shared.current == nil || shared.current.life == ""
+	var below int64
+	if !unfollowed {
+		var err error
+		if below, err = f.openBelow(ctx, q.kind, b.sessionID); err != nil {
+			return nil, err
+		}
 	}
-	shared.lookedAt, shared.involved = kit.Now(), below > 0 || shared.below > 0 || shared.uncounted
+	shared.lookedAt, shared.involved = kit.Now(), unfollowed || below > 0 || shared.below > 0 || shared.uncounted
 	if !shared.involved || below < 0 {
 		return nil, nil
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -272,4 +274,43 @@ func TestASessionIDThatIsUsedAgain(t *testing.T) {
 	open.Ends() // its client reconnects
 	s.respond(t, session, `"choice":"once"`).is(http.StatusOK, chose("once"))
 	later.shows("approval", "", 0)
+}
+
+// TestAReachedRunOfAnUnreachedSession checks that a token that reaches a run but not its session sees what the run waits
+// for, although it has no log to follow.
+func TestAReachedRunOfAnUnreachedSession(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.SQLite(t)
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+	})
+	s := serve(t, store, func(o *httpapi.Options) { o.Keyring = keyring })
+	token := func(body api.CreateTokenBody) dialecttest.Option {
+		made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
+		require.NoError(t, err)
+		return dialecttest.Header("Authorization", "Bearer "+made.Secret)
+	}
+	admin, bound := token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin}), token(api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, AgentIDs: []string{"coder"}})
+	s.post(t, "/v1/sessions", `{"session_id":"shared","agent_id":"planner"}`, admin).Want(http.StatusCreated)
+	waiting := func(agentID string) (made run) {
+		s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"shared","agent_id":%q,"kind":"call","input":"go","suspend":{%s,%s}}`,
+			agentID, approvals("a1"), questions(free("q1"))), admin).Into(&made)
+		return made
+	}
+	waiting("planner")
+	follow := func(kind string) *reader {
+		return &reader{s.Follow(t, http.MethodGet, path("/api/"+kind+"/stream", "shared"), "", bound)}
+	}
+	stream, clarify := follow("approval"), follow("clarify")
+	for _, one := range []*reader{stream, clarify} {
+		one.shows("initial", "", 0)
+		require.Equal(t, ": keepalive", one.next())
+	}
+	made := waiting("coder")
+	stream.shows("approval", made.handle(t, "a1"), 1)
+	clarify.shows("clarify", made.handle(t, "q1"), 1)
+	s.respond(t, "shared", `"choice":"once"`, bound).is(http.StatusOK, chose("once"))
+	stream.shows("approval", "", 0)
+	s.clarify(t, "shared", `"response":"because"`, bound).is(http.StatusOK, took("because"))
+	clarify.shows("clarify", "", 0)
 }
