@@ -94,7 +94,11 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(e.services.Draining, cancel)()
-	through, err := client.New("http://127.0.0.1", e.clientOptions(ctx, r)...)
+	passed, err := e.clientOptions(ctx, r)
+	if err != nil {
+		return err
+	}
+	through, err := client.New("http://127.0.0.1", passed...)
 	if err != nil {
 		return refusal.New(api.CodeBadRequest, "%s", err.Error())
 	}
@@ -144,18 +148,22 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 	})
 }
 
-// clientOptions pass the caller's identity on.
-func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {
+// clientOptions pass the caller's identity on. Errors: of [wire.Actor].
+func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) ([]client.Option, error) {
 	options := []client.Option{
 		client.WithHTTPClient(&http.Client{Transport: &inProcess{
 			ctx: ctx, handler: e.services.Router, authorization: r.Header["Authorization"], tls: r.TLS,
 		}}),
 		client.WithVia("mcp"), client.WithUserAgent("holdpoint-mcp"),
 	}
-	if actor := r.Header.Get(wire.ActorHeader); actor != "" {
-		options = append(options, client.WithActor(actor))
+	if len(r.Header[wire.ActorHeader]) > 0 && auth.From(r.Context()).MayActFor {
+		actor, err := wire.Actor(r)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, client.WithActor(actor.Name))
 	}
-	return options
+	return options, nil
 }
 
 // linksOf returns the addresses of requests in the inbox.
