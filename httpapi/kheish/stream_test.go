@@ -6,10 +6,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // A run that cannot be read ends the stream, and the reader, which resumes after its last id, gets it then.
@@ -99,4 +105,33 @@ func TestManyUpdatedRunsAreSentAFewAtATime(t *testing.T) {
 	require.Equal(t, []int{0, 16}, []int{readBefore[14], readBefore[15]})
 	require.Contains(t, reply.Body.String(), "id: 4294967312\nevent: run_updated\ndata: {\"run\":{\"path\":\"/v1/runs/run-16\"}")
 	require.Contains(t, reply.Body.String(), "id: 4294967336\n")
+}
+
+// The runs of a stream by ticket are read as the ticket's caller, even if the browser has a cookie of another sign-in.
+func TestAStreamByTicketShowsWhatTheTicketReaches(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.SQLite(t)
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+	})
+	c := &cli{dialecttest.Serve(t, store, nil, func(o *httpapi.Options) { o.Keyring, o.KeepAlive = keyring, 20*time.Millisecond }), t}
+	token := func(body api.CreateTokenBody) dialecttest.Option {
+		made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
+		require.NoError(t, err)
+		return dialecttest.Header("Authorization", "Bearer "+made.Secret)
+	}
+	admin, bound := token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin}), token(api.CreateTokenBody{Name: "bound", Role: api.RoleObserver, AgentIDs: []string{"nobody"}})
+	host := func(r *http.Request) { r.Host = "192.0.2.1" } // not a loopback address, where pages have no cookie
+	signedIn := c.Post(t, "/v1/login", "", bound, host, dialecttest.Header("Sec-Fetch-Site", "same-origin")).Want(http.StatusOK)
+	cookie, _, _ := strings.Cut(signedIn.Header.Get("Set-Cookie"), ";")
+	require.NotEmpty(t, cookie)
+
+	run := c.Post(t, "/v1/runs", `{"session_id":"one","input":"go","suspend":`+twoApprovals+`}`, admin).Want(http.StatusAccepted).TextAt("run_id")
+	const path = "/kheish/v1/sessions/one/stream"
+	ticket := c.Post(t, "/v1/stream-tickets", `{"path":"`+path+`"}`, admin).Want(http.StatusCreated).TextAt("ticket")
+	stream := c.Follow(t, http.MethodGet, path+"?ticket="+ticket, "", host, dialecttest.Header("Cookie", cookie))
+	name, _, _ := c.frame(stream)
+	require.Equal(t, "session_snapshot", name)
+	c.Post(t, "/v1/runs/"+run+"/cancel", "", admin).Want(http.StatusOK)
+	c.until(stream, "run_updated", func(data any) bool { return text(data, "run", "status") == "cancelled" })
 }

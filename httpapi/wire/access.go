@@ -108,16 +108,19 @@ func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *
 func mayBeIDToken(secret string) bool { return strings.Count(secret, ".") == 2 }
 
 // enter authenticates the caller: by the header, otherwise by the cookie, otherwise by a client
-// certificate.
+// certificate. The service's own calls for a stream by ticket are the ticket's, whatever cookie its browser sent.
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
+	shared, _ := r.Context().Value(enteredKey{}).(*entered)
+	if known, given := shared.get(); given {
+		if known == nil {
+			return nil, nil, nil, invalid(w, auth.Invalid())
+		}
+		return known, r.Context(), func() {}, nil
+	}
 	signedIn, byCookie := SignedIn(r), len(r.Header["Authorization"]) == 0
 	if signedIn == "" {
 		secret := bearer(r.Header)
 		if secret == "" {
-			shared, _ := r.Context().Value(enteredKey{}).(*entered)
-			if known := shared.get(); known != nil {
-				return known, r.Context(), func() {}, nil
-			}
 			if certificate := a.certificate(r); certificate != nil {
 				return a.enterCertificate(w, r, certificate)
 			}

@@ -25,12 +25,14 @@ func (e *endsWhenSeen) Err() error {
 	return nil
 }
 
-// A ticket's credential that ends while the stream's own call enters is refused or has an identity.
+// A ticket's credential that ends while the stream's own call enters is refused or has an identity. The cookie of the
+// browser, which may be of another sign-in, does not count.
 func TestACallEntersWithAnIdentityOrAnError(t *testing.T) {
 	t.Parallel()
 	shared := &entered{}
 	shared.set(&endsWhenSeen{Context: t.Context()}, auth.Local())
 	r := httptest.NewRequestWithContext(context.WithValue(t.Context(), enteredKey{}, shared), http.MethodGet, "/", nil)
+	r.Header.Set("Cookie", signedInCookie+"=other")
 	enter := func() (*auth.Identity, error) {
 		identity, _, _, err := (&Access{}).enter(httptest.NewRecorder(), r)
 		return identity, err

@@ -65,14 +65,18 @@ func (e *entered) set(during context.Context, identity *auth.Identity) {
 	}
 }
 
-func (e *entered) get() *auth.Identity {
+// get returns the caller by the ticket, nil once its credential has ended. given is false without a ticket.
+func (e *entered) get() (identity *auth.Identity, given bool) {
 	if e == nil {
-		return nil
+		return nil, false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.during == nil || e.during.Err() != nil {
-		return nil
+	switch {
+	case e.during == nil:
+		return nil, false
+	case e.during.Err() != nil:
+		return nil, true
 	}
-	return e.identity
+	return e.identity, true
 }
