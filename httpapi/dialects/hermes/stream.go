@@ -218,7 +218,8 @@ func (s *subscriber) Events(events []*model.Event) error {
 // KeepAlive implements [stream.Sink]. It checks for requests of sessions below, which are not in
 // the followed log.
 func (s *subscriber) KeepAlive() error {
-	next, err := s.board.again(s.ctx, s.face, s.queue, s.face.KeepAlive)
+	// A little less than the interval, because the queue is read just after a tick and the next tick must read it again.
+	next, err := s.board.again(s.ctx, s.face, s.queue, s.face.KeepAlive*9/10)
 	if err != nil {
 		s.failed = err
 		return err
