@@ -27,6 +27,21 @@ const (
 // Errors: bad_request when X-Actor counts and is not 1 to 200 bytes of printable text, or when
 // X-Via is not 1 to 32 characters of the alphabet of ids.
 func Actor(r *http.Request) (runs.Actor, error) {
+	actor, err := NamedActor(r)
+	if err != nil {
+		return runs.Actor{}, err
+	}
+	if values := r.Header[ViaHeader]; len(values) > 0 {
+		if len(values) > 1 || len(values[0]) > api.MaxViaLength || !refusal.ValidID(values[0]) {
+			return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d characters A-Z a-z 0-9 . _ : -", ViaHeader, api.MaxViaLength)
+		}
+		actor.Via = api.ViaAPI + ":" + values[0]
+	}
+	return actor, nil
+}
+
+// NamedActor is [Actor] without X-Via, for a face that sets its own via.
+func NamedActor(r *http.Request) (runs.Actor, error) {
 	identity := auth.From(r.Context())
 	if identity == nil {
 		identity = auth.Local()
@@ -41,12 +56,6 @@ func Actor(r *http.Request) (runs.Actor, error) {
 		if identity.Via != auth.ViaOpen {
 			actor.ViaPrincipal = identity.Principal
 		}
-	}
-	if values := r.Header[ViaHeader]; len(values) > 0 {
-		if len(values) > 1 || len(values[0]) > api.MaxViaLength || !refusal.ValidID(values[0]) {
-			return runs.Actor{}, refusal.New(api.CodeBadRequest, "the %s header must be one text of 1 to %d characters A-Z a-z 0-9 . _ : -", ViaHeader, api.MaxViaLength)
-		}
-		actor.Via = api.ViaAPI + ":" + values[0]
 	}
 	return actor, nil
 }

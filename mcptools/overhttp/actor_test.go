@@ -25,11 +25,12 @@ func TestTheActorIsReadAsByOtherFaces(t *testing.T) {
 	require.Contains(t, text(t.Context(), s.connect(api.RoleAgent, "?session=work"), "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":0}`), `"status":"pending"`)
 	open := s.pending(s.connect(api.RoleOperator, ""))
 
+	var vias []string // X-Via
 	post := func(path, secret, body string, actors ...string) (*http.Response, string) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
 		require.NoError(t, err)
 		r.Header = http.Header{
-			"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + secret}, "X-Actor": actors,
+			"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + secret}, "X-Actor": actors, "X-Via": vias,
 		}
 		response, err := http.DefaultClient.Do(r)
 		require.NoError(t, err)
@@ -55,10 +56,28 @@ func TestTheActorIsReadAsByOtherFaces(t *testing.T) {
 		require.Contains(t, reply, open.RunID, "%q", actors)
 		require.Contains(t, response.Header.Get("Warning"), "X-Actor was ignored", "%q", actors)
 	}
+	vias = []string{"not an id", ""} // /mcp has its own via
 	_, reply := post("/mcp", gateway.Secret, resolve, " ada ")
 	require.Contains(t, reply, `\"decided\":true`)
 	decisions, err := admin.ListDecisions(t.Context(), client.DecisionListParams{})
 	require.NoError(t, err)
 	require.Equal(t, "ada", decisions.Items[0].Resolution.ResolvedBy)
 	require.Equal(t, "service:chat", decisions.Items[0].Resolution.ViaPrincipal)
+	require.Equal(t, api.ViaAPI+":mcp", decisions.Items[0].Resolution.Via)
+}
+
+// A service without tokens reads X-Actor, too.
+func TestTheActorOfAnOpenService(t *testing.T) {
+	s := serve(t, auth.None)
+	for status, actors := range map[int][][]string{http.StatusBadRequest: {{"ada", "ben"}, {""}}, http.StatusOK: {nil, {"ada"}}} {
+		for _, actors := range actors {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+			require.NoError(t, err)
+			r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "X-Actor": actors}
+			response, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, status, response.StatusCode, "%q", actors)
+		}
+	}
 }

@@ -148,7 +148,7 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 	})
 }
 
-// clientOptions pass the caller's identity on. Errors: of [wire.Actor].
+// clientOptions pass the caller's identity on. X-Via is ignored. Errors: of [wire.NamedActor].
 func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) ([]client.Option, error) {
 	options := []client.Option{
 		client.WithHTTPClient(&http.Client{Transport: &inProcess{
@@ -157,7 +157,7 @@ func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) ([]client
 		client.WithVia("mcp"), client.WithUserAgent("holdpoint-mcp"),
 	}
 	if len(r.Header[wire.ActorHeader]) > 0 && auth.From(r.Context()).MayActFor {
-		actor, err := wire.Actor(r)
+		actor, err := wire.NamedActor(r)
 		if err != nil {
 			return nil, err
 		}
