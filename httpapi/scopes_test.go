@@ -147,7 +147,7 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 }
 
 // requireRunResumed checks that a token that reaches a run but not its session resumes the run's stream, and lists its events
-// after a frame. Both compare the frame with the session's log, of which nothing is shown.
+// after a frame. Both compare the frame with the session's log, and show no events of other runs.
 func requireRunResumed(t *testing.T, a *rig, keyring *auth.Keyring, session, runID, secret string) {
 	t.Helper()
 	admin := ofRole(t, keyring, api.RoleAdmin)
@@ -165,6 +165,9 @@ func requireRunResumed(t *testing.T, a *rig, keyring *auth.Keyring, session, run
 	require.Len(t, listed.list(), 1)
 	require.NotContains(t, listed.text, "their input")
 	a.get(t, path+"/events?after=1.0123456789abcdef", bearer(secret)).refused(api.CodeEventCursorReset)
+	a.post(t, "/v1/sessions/"+session+"/runs", `{"agent_id":"their-agent","input":"their input"}`, bearer(admin)).want(http.StatusAccepted)
+	beyond := a.get(t, path+"/events?after=9999.0123456789abcdef", bearer(secret)).refused(api.CodeEventCursorReset)
+	require.Contains(t, beyond.textAt("detail"), "the log ends at event "+listed.textAt(0, "id")+",", "of the run, not of the session")
 	a.get(t, "/v1/sessions/"+session+"/events?after="+id, bearer(secret)).refused(api.CodeSessionNotFound)
 }
 

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -66,12 +67,14 @@ func (h *handlers) eventsWithin(r *http.Request, q reads.EventQuery) (events []m
 // requireJoins returns event_cursor_reset unless the log continues after the event of a stream
 // frame's id, which identifies the event more exactly than its number.
 func (h *handlers) requireJoins(ctx context.Context, q reads.EventQuery, after model.Position) error {
+	var last int64
 	if q.RunID != "" {
 		record, err := h.store.Reader(ctx).Run(ctx, q.RunID)
 		if err != nil {
 			return err
 		}
-		q.SessionID, ctx = record.Run.SessionID, withoutScope(ctx)
+		// The caller may not reach the session: the error names the run's last event instead of the session's.
+		q.SessionID, last, ctx = record.Run.SessionID, record.Run.LastEventID, withoutScope(ctx)
 	}
 	head, err := h.store.Reader(ctx).SessionHead(ctx, q.SessionID)
 	if err != nil {
@@ -79,7 +82,7 @@ func (h *handlers) requireJoins(ctx context.Context, q reads.EventQuery, after m
 	}
 	gap, err := h.gapAfter(ctx, head, after)
 	if gap != "" {
-		return refusal.EventsReset(after.EventID, head.LastEventID, max(head.FirstKeptEventID, 1))
+		return refusal.EventsReset(after.EventID, cmp.Or(last, head.LastEventID), max(head.FirstKeptEventID, 1))
 	}
 	return err
 }
