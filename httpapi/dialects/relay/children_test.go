@@ -3,12 +3,14 @@ package relay_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
@@ -98,4 +100,44 @@ func TestLostRelaysOfChildren(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 		s.answer(t, c.session, other.handle, `{"approved":false}`).accepted()
 	})
+}
+
+// A token that reaches a child's run but not its session may decide the relay, and is neither offered nor given a rule of
+// the session.
+func TestARelayOfAnUnreachedSession(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.SQLite(t)
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+	})
+	s := serve(t, store, relay.Options{}, func(o *httpapi.Options) { o.Keyring, o.KeepAlive = keyring, 50*time.Millisecond })
+	token := func(body api.CreateTokenBody) dialecttest.Option {
+		made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
+		require.NoError(t, err)
+		return dialecttest.Header("Authorization", "Bearer "+made.Secret)
+	}
+	admin, bound := token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin}), token(api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, AgentIDs: []string{"default"}})
+	chat := s.Follow(t, http.MethodPost, "/chat", `{`+hello+`}`, bound)
+	above := strings.Split(strings.SplitAfter(chat.Frame().Data, `"sessionId":"`)[1], `"`)[0]
+	for _, of := range []struct {
+		session, agentID, always string
+		status                   int
+	}{{"reached", "default", `"always":"Allow the tool bash`, http.StatusOK}, {"unreached", "planner", `"always":"",`, http.StatusForbidden}} {
+		s.Post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q,"agent_id":%q}`, of.session, above, of.agentID), admin).Want(http.StatusCreated)
+		handle := s.Post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"agent_id":"default","input":1,"suspend":{%s}}`, of.session, approvals(bash("a", "ls"))), admin).
+			Want(http.StatusAccepted).TextAt("pending_approvals", 0, "handle")
+		frame := chat.Frame()
+		for frame.Event != "relay" {
+			frame = chat.Frame()
+		}
+		require.Contains(t, frame.Data, of.always)
+		answer := func(response string) *dialecttest.Reply {
+			return s.Post(t, "/chat/relay/"+handle, fmt.Sprintf(`{"sessionId":%q,"response":%s}`, above, response), bound)
+		}
+		answer(`{"approved":true,"always":true}`).Want(of.status)
+		if of.status == http.StatusForbidden {
+			require.Empty(t, s.Get(t, "/v1/rules?session_id="+of.session, admin).Want(http.StatusOK).Body)
+			answer(`{"approved":true}`).Want(http.StatusOK)
+		}
+	}
 }
