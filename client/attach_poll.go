@@ -16,6 +16,9 @@ import (
 // should report.
 var errUnknownRequest = errors.New("the request is neither open nor settled")
 
+// errOtherDecisions refuses a reply to Suspend whose decisions are about other requests.
+var errOtherDecisions = errors.New("the reply to the suspension lacks a decision about one of its requests")
+
 // startPoll starts the shared poll unless it is running. Requires the mutex.
 func (t *Task) startPoll() {
 	if t.polling || t.ctx.Err() != nil || t.ended != nil {
@@ -227,14 +230,20 @@ func (t *Task) addResume(resume *api.Resume) {
 	t.addReplied(resume, nil)
 }
 
-// settledBefore returns a Resume with the decisions of a suspension if all its requests are
-// settled, nil if one is not, and an error if a decision was about a different request.
+// settledBefore returns a Resume with the decisions of a suspension if the task has all of them; see
+// decisionsOn.
 func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return decisionsOn(suspension, t.settled)
+}
+
+// decisionsOn returns a Resume with the decisions of a suspension if all its requests are among the
+// settled ones, nil if one is not, and an error if a decision was about a different request.
+func decisionsOn(suspension *api.Suspension, all map[string]settledRequest) (*api.Resume, error) {
 	resume := &api.Resume{SuspensionID: suspension.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
 	for _, asked := range pendingRequests(suspension.Approvals, suspension.Questions) {
-		settled, known := t.settled[asked.id()]
+		settled, known := all[asked.id()]
 		if !known {
 			return nil, nil
 		}

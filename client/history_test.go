@@ -48,6 +48,70 @@ func TestADecisionOnALaterPageIsFound(t *testing.T) {
 	require.Equal(t, `"allowed"`, string(ended.Output), ended.Error)
 }
 
+// A handler that starts from the top repeats a suspension whose decisions its claim does not have.
+func TestARepeatedSuspensionHasItsOwnDecisions(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	own := func(id string) api.Suspension {
+		return api.Suspension{SuspensionID: "s-" + id, Approvals: []api.ApprovalRequest{approval(id, id)}}
+	}
+	created := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x", Claim: &api.ClaimOptions{WorkerID: "before"}}))(t)
+	runID := created.RunID
+	must(c.Suspend(t.Context(), runID, created.Claim.Lease.Fence, own("first")))(t)
+	must(c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
+		Resolutions: []api.ApprovalResolution{{RequestID: "first", Behavior: api.BehaviorDeny}},
+	}))(t)
+	claim := must(c.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "before"}))(t)
+	must(c.Suspend(t.Context(), runID, claim.Lease.Fence, own("second")))(t)
+	must(c.ResolveRunApprovals(t.Context(), runID, allowing("second")))(t)
+
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		outcomes := ""
+		for _, id := range []string{"first", "second"} {
+			resume, err := task.Suspend(ctx, own(id))
+			if err != nil {
+				return err
+			}
+			outcomes += resume.SuspensionID + " " + string(resume.Approvals[0].Resolution.Outcome) + " "
+		}
+		return task.Complete(ctx, outcomes)
+	})
+	ended := must(c.WaitRun(t.Context(), runID, client.UntilTerminal))(t)
+	require.Equal(t, `"s-first denied s-second allowed "`, string(ended.Output), ended.Error)
+}
+
+func TestASuspensionTakesNoOtherDecisions(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string]api.ApprovalRequest{
+		"another suspension's": approval("other", "ls"), "about another input": approval("own", "rm -rf /"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.submit("run")
+				b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+					if !strings.HasSuffix(r.URL.Path, "/suspend") {
+						return false
+					}
+					answer(w, http.StatusOK, api.SuspendReply{Run: b.service.record("run").View(), Resume: &api.Resume{
+						SuspensionID: "other", Questions: []api.SettledQuestion{},
+						Approvals: []api.SettledApproval{{Request: other, Resolution: api.Resolution{Outcome: api.OutcomeAllowed, Behavior: api.BehaviorAllow}}},
+					}}, nil)
+					return true
+				})
+				b.start(client.WorkerOptions{MaxAttempts: 1}, func(ctx context.Context, task *client.Task) error {
+					resume, err := task.Suspend(ctx, api.Suspension{SuspensionID: "own", Approvals: []api.ApprovalRequest{approval("own", "ls")}})
+					require.Nil(b, resume)
+					require.Error(b, err)
+					require.NotErrorIs(b, err, client.ErrSuspended)
+					return err
+				})
+				require.Equal(b, api.StatusFailed, b.terminal("run").Status)
+				b.end()
+			})
+		})
+	}
+}
+
 // No poll runs if rules decide every request. A checkpoint includes their decisions all the same,
 // but none that reaches its goroutine after the checkpoint was made.
 func TestACheckpointIncludesTheDecisionsOfRules(t *testing.T) {

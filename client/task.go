@@ -181,6 +181,9 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	case err != nil:
 		return nil, err
 	case result.Resume != nil && result.Run.Lease != nil:
+		if own, err := decisionsOn(&suspension, newAttachment(result.Resume).settled); own == nil {
+			return nil, cmp.Or(err, errOtherDecisions)
+		}
 		t.addResume(result.Resume)
 		t.checkpointed(suspension.Checkpoint)
 		return result.Resume, nil

@@ -72,6 +72,49 @@ func testSuspend(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+next.run+"/suspend", reused, key("k1")).refused(api.CodeIDConflict)
 		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
+	parallel(t, "the same suspension under a later claim has its own decisions", func(t *testing.T) {
+		run := a.claimed(t)
+		path := "/v1/runs/" + run.run
+		suspend := func(fence, id, members string) *reply {
+			return a.post(t, path+"/suspend", fmt.Sprintf(`{"fence":%q,"suspension_id":%q,%s}`, fence, id, members)).want(http.StatusOK)
+		}
+		claim := func() *reply { return a.post(t, path+"/claim", `{"worker_id":"next"}`).want(http.StatusOK) }
+		first, second := `"approvals":[`+approval("first")+`]`, `"approvals":[`+approval("second")+`]`
+		suspend(run.fence, "s1", first)
+		a.post(t, path+"/approvals", deny("first")).want(http.StatusAccepted)
+		suspend(claim().textAt("lease", "fence"), "s2", second)
+		a.post(t, path+"/approvals", allow("second")).want(http.StatusAccepted)
+		last := claim()
+		require.Equal(t, "s2", last.at("resume", "suspension_id"))
+		fence := last.textAt("lease", "fence")
+		for id, want := range map[string]struct{ members, request, outcome string }{"s1": {first, "first", "denied"}, "s2": {second, "second", "allowed"}} {
+			again := suspend(fence, id, want.members)
+			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+			require.Equal(t, id, again.at("resume", "suspension_id"))
+			require.Len(t, again.list("resume", "approvals"), 1)
+			require.Equal(t, want.request, again.at("resume", "approvals", 0, "request", "id"))
+			require.Equal(t, want.outcome, again.at("resume", "approvals", 0, "resolution", "outcome"))
+			require.Equal(t, "s2", again.at("run", "resume", "suspension_id"), "the run continues with the last one")
+		}
+
+		// An attached worker's checkpoint includes everything, and its successor repeats the first call.
+		attached := `"hold":true,"approvals":[` + approval("third") + `]`
+		suspend(fence, "s3", attached)
+		a.post(t, path+"/approvals", allow("third")).want(http.StatusAccepted)
+		a.post(t, path+"/heartbeat", fmt.Sprintf(`{"fence":%q,"checkpoint":1,"settled_after":"3"}`, fence)).want(http.StatusOK)
+		held := suspend(fence, "s3", attached)
+		require.Equal(t, "third", held.at("resume", "approvals", 0, "request", "id"), "the checkpoint includes it")
+		require.NotEmpty(t, held.at("resume", "approvals", 0, "resolution", "grant"))
+		a.post(t, path+"/release", fmt.Sprintf(`{"fence":%q}`, fence)).want(http.StatusOK)
+		last = claim()
+		require.Nil(t, last.at("resume"))
+		again := suspend(last.textAt("lease", "fence"), "s1", first)
+		require.NotNil(t, again.at("run", "lease"))
+		require.Equal(t, "s1", again.at("resume", "suspension_id"))
+		require.Len(t, again.list("resume", "approvals"), 1)
+		require.Equal(t, "denied", again.at("resume", "approvals", 0, "resolution", "outcome"))
+		require.Nil(t, suspend(fence, "s1", first).at("resume"), "the lease is another worker's")
+	})
 	parallel(t, "a request id is used once in a run", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("x1")+`]`)
 		a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"questions":[%s]}`, run.fence, question("x1"))).refused(api.CodeIDConflict)

@@ -15,9 +15,9 @@ import (
 // settle all, the run keeps running under the same lease (docs/spec/v1.md#suspend).
 //
 // Reply: Run; Existing when the same suspension was already raised, even if another worker has
-// claimed the run since or the run is finished. Without a suspension id, the same fence and body
-// identify the same suspension. Errors: run_not_found, lease_lost, run_state_conflict,
-// id_conflict, invalid_request.
+// claimed the run since or the run is finished. Run then also has the suspension's requests that a
+// checkpoint includes. Without a suspension id, the same fence and body identify the same
+// suspension. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict, invalid_request.
 type Suspend struct {
 	RunID string
 	Fence int64
@@ -86,7 +86,7 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	}
 	known := w.suspension(run, c.SuspensionID)
 	if known != nil && c.Fence > 0 && c.Fence <= run.Fence && known.SuspensionDigest == c.suspending.digest {
-		return Reply{Run: w.recordOf(run), Existing: true}, nil
+		return Reply{Run: w.recordWith(run, c.SuspensionID), Existing: true}, nil
 	}
 	if known != nil && c.Fence == run.Fence && !model.Terminal(run.Status) {
 		return Reply{}, refusal.New(api.CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)

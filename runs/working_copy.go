@@ -287,11 +287,14 @@ func (w *workingCopy) moveRun(run *model.Run, to api.Status) {
 }
 
 // recordOf returns the current run and its requests for a view. Outputs are not loaded.
-func (w *workingCopy) recordOf(run *model.Run) *model.RunRecord {
+func (w *workingCopy) recordOf(run *model.Run) *model.RunRecord { return w.recordWith(run, "") }
+
+// recordWith is recordOf with all requests of one suspension, even if a checkpoint includes their decisions.
+func (w *workingCopy) recordWith(run *model.Run, suspensionID string) *model.RunRecord {
 	requests := w.requestsOf(run.RunID)
 	record := &model.RunRecord{Run: *run, Requests: make([]model.Request, 0, len(requests))}
 	for _, request := range requests {
-		if request.Open() || request.SettledNumber > run.ResumeAfter {
+		if request.Open() || request.SettledNumber > run.ResumeAfter || suspensionID != "" && request.SuspensionID == suspensionID {
 			record.Requests = append(record.Requests, *request)
 		}
 	}

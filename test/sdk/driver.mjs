@@ -63,6 +63,14 @@ const handlers = {
     const [second, first] = [approved(resume, "second"), approved(resume, "first")];
     return { first, second, third: await task.approveInput({ id: "third", tool_name: "announce", input: task.input }) };
   },
+  own_ids: async (task) => {
+    const outcomes = {};
+    for (const id of ["first", "second"]) {
+      const { approvals } = await task.suspend({ suspension_id: `s-${id}`, approvals: [{ id, tool_name: "deploy", input: task.input }] });
+      outcomes[id] = approvals[0].resolution.outcome;
+    }
+    return outcomes;
+  },
   fail: async () => {
     throw new Error("out of paper");
   },

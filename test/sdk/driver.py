@@ -65,6 +65,14 @@ def careless(task):
     return {"approvals": [{"id": "first", "tool_name": "build", "input": task.input}, {"id": "second", "tool_name": "deploy", "input": task.input}]}
 
 
+def own(task, name):
+    return {"suspension_id": f"s-{name}", "approvals": [{"id": name, "tool_name": "deploy", "input": task.input}]}
+
+
+def chosen(resume):
+    return resume["approvals"][0]["resolution"]["outcome"]
+
+
 def third(task):
     return {"id": "third", "tool_name": "announce", "input": task.input}
 
@@ -140,6 +148,9 @@ class Sync:
         task.output("goes on")
         second, first = holdpoint.approved(resume, "second"), holdpoint.approved(resume, "first")
         return {"first": first, "second": second, "third": task.approve_input(third(task))}
+
+    def own_ids_handler(self, task):
+        return {name: chosen(task.suspend(own(task, name))) for name in ("first", "second")}
 
     def fail_handler(self, task):
         raise RuntimeError("out of paper")
@@ -305,6 +316,9 @@ class Async(Sync):
         await task.output("goes on")
         second, first = holdpoint.approved(resume, "second"), holdpoint.approved(resume, "first")
         return {"first": first, "second": second, "third": await task.approve_input(third(task))}
+
+    async def own_ids_handler(self, task):
+        return {name: chosen(await task.suspend(own(task, name))) for name in ("first", "second")}
 
     async def fail_handler(self, task):
         raise RuntimeError("out of paper")

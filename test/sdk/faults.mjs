@@ -371,6 +371,15 @@ const cases = {
     }
   },
 
+  async "a reply with the decisions of another suspension is not taken"() {
+    const other = { request: { id: "other", tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" } };
+    const resume = { suspension_id: "other", approvals: [other], questions: [] };
+    const service = new Service({ suspend: [{ run: { ...run, lease: claim.lease }, resume }] });
+    const handler = (task) => task.suspend({ suspension_id: "own", approvals: [{ id: "go", tool_name: "rm", input: 1 }] });
+    const reported = await service.work(handler, service.called("fail"), { maxAttempts: 1 });
+    same(reported.map((error) => error instanceof AttemptError), [true]);
+  },
+
   async "a checkpoint includes the decisions of rules"() {
     const allowed = (id) => ({ request: { id, tool_name: "rm", input: 1 }, resolution: { outcome: "allowed", behavior: "allow" } });
     const ruled = (id) => ({ run, resume: { suspension_id: id, approvals: [allowed(id)], questions: [] } });

@@ -472,6 +472,20 @@ async def a_checkpoint_includes_the_decisions_of_rules():
 
 
 @case
+async def a_reply_with_the_decisions_of_another_suspension_is_not_taken():
+    other = {"request": {"id": "other", "tool_name": "rm", "input": 1}, "resolution": {"outcome": "allowed", "behavior": "allow"}}
+    resume = {"suspension_id": "other", "approvals": [other], "questions": []}
+
+    async def handler(task):
+        await task.suspend({"suspension_id": "own", "approvals": [{"id": "go", "tool_name": "rm", "input": 1}]})
+
+    suspended = {"run": {**RUN, "lease": CLAIM["lease"]}, "resume": resume}
+    async with Service(suspend=[suspended]) as service, Work(service, handler, max_attempts=1) as work:
+        await service.event("fail").wait()
+    assert [isinstance(error, AttemptFailed) for error in work.reported] == [True], work.reported
+
+
+@case
 async def what_a_handler_changes_during_a_call_is_recorded_as_it_was():
     approval = {"id": "go", "tool_name": "rm", "tool_call_id": "go", "input": 1}
     resolution = {"outcome": "allowed", "behavior": "allow"}

@@ -142,6 +142,19 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 		err = task.ApproveInput(ctx, api.ApprovalRequest{ID: "third", ToolName: "announce", Input: task.Input()}, &third)
 		return map[string]any{"first": first, "second": second, "third": third}, err
 	},
+	"own_ids": func(ctx context.Context, task *client.Task) (any, error) {
+		outcomes := map[string]any{}
+		for _, id := range []string{"first", "second"} {
+			resume, err := task.Suspend(ctx, api.Suspension{
+				SuspensionID: "s-" + id, Approvals: []api.ApprovalRequest{{ID: id, ToolName: "deploy", Input: task.Input()}},
+			})
+			if err != nil {
+				return nil, err
+			}
+			outcomes[id] = resume.Approvals[0].Resolution.Outcome
+		}
+		return outcomes, nil
+	},
 	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
 }
 

@@ -157,9 +157,11 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 	if body.Hold {
 		// An attached worker has its earlier decisions. With them, each reply would be longer than the last.
 		answer.Run = record.ViewWithoutResume()
-		record = withOnly(record, command.SuspensionID)
 	} else {
 		answer.Run = record.View()
+	}
+	if body.Hold || reply.Existing {
+		record = withOnly(record, command.SuspensionID)
 	}
 	// When rules settled every request of the call, the worker keeps its lease. A run that a
 	// person's decision resumed is claimable by any worker.
@@ -174,10 +176,11 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// withOnly returns a record that has no requests but those of one suspension.
+// withOnly returns a record that has only the requests of one suspension. Its Resume has their decisions
+// even if a checkpoint includes them.
 func withOnly(record *model.RunRecord, suspensionID string) *model.RunRecord {
 	only := *record
-	only.Run.SuspensionID = suspensionID
+	only.Run.SuspensionID, only.Run.ResumeAfter = suspensionID, 0
 	only.Requests = slices.DeleteFunc(slices.Clone(record.Requests), func(request model.Request) bool {
 		return request.SuspensionID != suspensionID
 	})

@@ -11,7 +11,7 @@ import type {
   Answer, ApprovalRequest, AskParent, Claim, ClarificationAnswer, Redemption, Resolution, Resume, RunView, SettledApproval, SettledQuestion, Suspension,
   UserQuestionRequest,
 } from "./types.js";
-import { Waits } from "./waits.js";
+import { Waits, byRequest, decisionsOn } from "./waits.js";
 
 /** An approval to ask for. An `id` that is the same each time lets a handler begin from the top after a crash. */
 export type ApprovalToAsk = Omit<ApprovalRequest, "id" | "tool_call_id"> & { id?: string; tool_call_id?: string };
@@ -188,6 +188,7 @@ export class Task<Input = unknown> {
         return { value: reply, ended: !reply.resume || !reply.run.lease };
       });
       if (!reply.resume || !reply.run.lease) throw suspendedError();
+      if (!decisionsOn(sent, byRequest(reply.resume))) throw new HoldpointError([], "the reply to the suspension lacks a decision about one of its requests");
       this.#waits.addReply(reply.resume);
       if (checkpoint != null) this.#emitted.checkpointed(checkpoint);
       return reply.resume;

@@ -289,19 +289,29 @@ export class Waits {
 
   /** The decisions that a suspension asks for, when all of them are recorded. */
   settledBefore(suspension: Suspension): Resume | undefined {
-    const resume: Resume = { suspension_id: suspension.suspension_id ?? "", approvals: [], questions: [] };
-    for (const approval of suspension.approvals ?? []) {
-      const settled = this.settled.get(approval.id);
-      if (!settled) return undefined;
-      resume.approvals.push(answers(settled, { approval }) as SettledApproval);
-    }
-    for (const question of suspension.questions ?? []) {
-      const settled = this.settled.get(question.id ?? "");
-      if (!settled) return undefined;
-      resume.questions.push(answers(settled, { question: { ...question, id: question.id! } }) as SettledQuestion);
-    }
-    return resume.approvals.length + resume.questions.length > 0 ? resume : undefined;
+    return decisionsOn(suspension, this.settled);
   }
+}
+
+/** The decisions that a suspension asks for, when all of them are among these, by request id. */
+export function decisionsOn(suspension: Suspension, all: ReadonlyMap<string, SettledRequest>): Resume | undefined {
+  const resume: Resume = { suspension_id: suspension.suspension_id ?? "", approvals: [], questions: [] };
+  for (const approval of suspension.approvals ?? []) {
+    const settled = all.get(approval.id);
+    if (!settled) return undefined;
+    resume.approvals.push(answers(settled, { approval }) as SettledApproval);
+  }
+  for (const question of suspension.questions ?? []) {
+    const settled = all.get(question.id ?? "");
+    if (!settled) return undefined;
+    resume.questions.push(answers(settled, { question: { ...question, id: question.id! } }) as SettledQuestion);
+  }
+  return resume.approvals.length + resume.questions.length > 0 ? resume : undefined;
+}
+
+/** The decisions of a Resume by request id. */
+export function byRequest(resume: Resume): Map<string, SettledRequest> {
+  return new Map<string, SettledRequest>([...resume.approvals, ...resume.questions].map((settled) => [settled.request.id!, settled]));
 }
 
 function idOf(asked: Asked): string {

@@ -14,7 +14,7 @@ from ._json import encode_json
 from ._lease import Lease
 from ._match import require_same
 from ._transport import new_id
-from ._waits import Waits
+from ._waits import Waits, by_request, decisions_on
 from .errors import Cancelled, HoldpointError, Suspended, invalid
 
 RELEASE_SECONDS = 5.0
@@ -164,6 +164,8 @@ class AsyncTask:
             raise
         if "resume" not in reply or "lease" not in reply["run"]:
             raise Suspended
+        if not decisions_on(sent, by_request(reply["resume"])):
+            raise HoldpointError([], "the reply to the suspension lacks a decision about one of its requests")
         self._waits.add_reply(reply["resume"])
         if sent.get("checkpoint") is not None:
             self._emitted.checkpointed(sent["checkpoint"])

@@ -288,15 +288,25 @@ class Waits:
 
     def settled_before(self, suspension: Mapping[str, Any]) -> doc.Resume | None:
         """The decisions that a suspension asks for, when all of them are recorded."""
-        found: dict[str, Any] = {"suspension_id": suspension.get("suspension_id", ""), "approvals": [], "questions": []}
-        for noun in ("approvals", "questions"):
-            for asked in suspension.get(noun, []):
-                settled = self.settled.get(asked.get("id", ""))
-                if settled is None:
-                    return None
-                require_same(settled["request"], asked)
-                found[noun].append(settled)
-        return cast(doc.Resume, found) if found["approvals"] or found["questions"] else None
+        return decisions_on(suspension, self.settled)
+
+
+def decisions_on(suspension: Mapping[str, Any], all_settled: Mapping[str, Settled]) -> doc.Resume | None:
+    """The decisions that a suspension asks for, when all of them are among these, by request id."""
+    found: dict[str, Any] = {"suspension_id": suspension.get("suspension_id", ""), "approvals": [], "questions": []}
+    for noun in ("approvals", "questions"):
+        for asked in suspension.get(noun, []):
+            settled = all_settled.get(asked.get("id", ""))
+            if settled is None:
+                return None
+            require_same(settled["request"], asked)
+            found[noun].append(settled)
+    return cast(doc.Resume, found) if found["approvals"] or found["questions"] else None
+
+
+def by_request(resume: doc.Resume) -> dict[str, Settled]:
+    """The decisions of a Resume by request id."""
+    return {settled["request"]["id"]: settled for settled in _decisions(resume)}
 
 
 def _decisions(resume: doc.Resume | None) -> list[Settled]:
