@@ -72,6 +72,18 @@ func testSuspend(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+next.run+"/suspend", reused, key("k1")).refused(api.CodeIDConflict)
 		a.post(t, "/v1/runs/"+run.run+"/suspend", other, key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)
 	})
+	parallel(t, "a key is known after a checkpoint includes its decisions", func(t *testing.T) {
+		run := a.claimed(t)
+		suspend := func(id, k string) *reply {
+			return a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, run.fence, approval(id)), key(k))
+		}
+		suspend("a1", "k").want(http.StatusOK)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run.run+"/heartbeat", fmt.Sprintf(`{"fence":%q,"checkpoint":1,"settled_after":"1"}`, run.fence)).want(http.StatusOK)
+		suspend("a2", "k").refused(api.CodeIdempotencyConflict)
+		suspend("a1", "other").refused(api.CodeIDConflict)
+		require.Equal(t, "a1", suspend("a1", "k").want(http.StatusOK).at("resume", "approvals", 0, "request", "id"))
+	})
 	parallel(t, "the same suspension under a later claim has its own decisions", func(t *testing.T) {
 		run := a.claimed(t)
 		path := "/v1/runs/" + run.run

@@ -25,13 +25,17 @@ func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical,
 	same := record.Fingerprint == fingerprint(key.Operation, target, canonical) ||
 		keyed != nil && record.Fingerprint == fingerprint(key.Operation, target, keyed)
 	if !same {
-		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
+		return Reply{}, true, keyReused()
 	}
 	if run := w.state.Runs[record.RunID]; run != nil && run.SubmittedAtMs > record.CreatedAtMs {
 		// Retention has deleted the key's run, and a new run has reused its id.
 		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "the idempotency key was used for an earlier run with the id %s, which is deleted; use another key", record.RunID)
 	}
 	return Reply{Replayed: true, ReplayRunID: record.RunID, LastEventID: record.EventID}, true, nil
+}
+
+func keyReused() error {
+	return refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 }
 
 // recordKey returns the key of an idempotency record, or nil for a call without a key.

@@ -17,7 +17,8 @@ import (
 // Reply: Run; Existing when the same suspension was already raised, even if another worker has
 // claimed the run since or the run is finished. Run then also has the suspension's requests that a
 // checkpoint includes. Without a suspension id, the same fence and body identify the same
-// suspension. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict, invalid_request.
+// suspension. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict, idempotency_conflict,
+// invalid_request.
 type Suspend struct {
 	RunID string
 	Fence int64
@@ -25,6 +26,9 @@ type Suspend struct {
 	// ReviewRequestIDs are the suspension's approvals to post to the review hook. They are a service
 	// setting and not part of the call.
 	ReviewRequestIDs []string
+	// ByKey says that the suspension id is derived from an idempotency key. Another payload is then
+	// idempotency_conflict.
+	ByKey bool
 
 	suspending raisedSuspension
 }
@@ -89,6 +93,9 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 		return Reply{Run: w.recordWith(run, c.SuspensionID), Existing: true}, nil
 	}
 	if known != nil && c.Fence == run.Fence && !model.Terminal(run.Status) {
+		if c.ByKey {
+			return Reply{}, keyReused()
+		}
 		return Reply{}, refusal.New(api.CodeIDConflict, "suspension %s exists with another payload", c.SuspensionID)
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -136,15 +135,11 @@ func (h *Handlers) suspend(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	byKey := key != "" && command.SuspensionID == ""
-	if byKey {
-		command.SuspensionID = kit.IDFromKey(runs.PrefixSuspension, command.RunID, key)
+	if key != "" && command.SuspensionID == "" {
+		command.SuspensionID, command.ByKey = kit.IDFromKey(runs.PrefixSuspension, command.RunID, key), true
 	}
 	command.ReviewRequestIDs = h.ToReview(&command.Suspension)
 	reply, err := h.DoOnRun(r, command.RunID, command)
-	if kit.KeyReused(byKey, err) && h.hasSuspension(r.Context(), command.RunID, command.SuspensionID) {
-		return kit.ErrKeyReused()
-	}
 	if err != nil {
 		return err
 	}
@@ -191,15 +186,5 @@ func withOnly(record *model.RunRecord, suspensionID string) *model.RunRecord {
 func openIn(record *model.RunRecord, suspensionID string) bool {
 	return slices.ContainsFunc(record.Requests, func(request model.Request) bool {
 		return request.SuspensionID == suspensionID && request.Open()
-	})
-}
-
-// hasSuspension reports whether a run has a request of the suspension. It distinguishes the two
-// reasons of an id_conflict when the suspension's id was derived from a key: the key was used
-// before, or a request id was.
-func (h *Handlers) hasSuspension(ctx context.Context, runID, suspensionID string) bool {
-	record, err := h.Store.Reader(ctx).Run(ctx, runID)
-	return err == nil && slices.ContainsFunc(record.Requests, func(request model.Request) bool {
-		return request.SuspensionID == suspensionID
 	})
 }
