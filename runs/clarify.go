@@ -215,7 +215,7 @@ func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Reque
 	if request := w.request(run.RunID, requestID); request != nil {
 		return request
 	}
-	return w.newestInSession(requestID, model.KindClarification)
+	return w.newestOf(requestID, model.KindClarification, func(*model.Run) bool { return true })
 }
 
 // ask writes the child's side of a clarification, and the effect that creates the parent's side.

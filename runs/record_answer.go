@@ -124,17 +124,13 @@ func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	return nil
 }
 
-// newestReached is newestInSession without the requests of runs outside of the caller's scope.
+// newestReached is newestOf without the requests of runs outside of the caller's scope.
 func (w *workingCopy) newestReached(requestID string, kind model.RequestKind) *model.Request {
 	return w.newestOf(requestID, kind, w.reaches)
 }
 
-// newestInSession returns the session's newest request with that id and kind, or nil.
-func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) *model.Request {
-	return w.newestOf(requestID, kind, func(*model.Run) bool { return true })
-}
-
-// newestOf is newestInSession without the requests of loaded runs that do not count.
+// newestOf returns the session's newest request with that id and kind, without the requests of loaded runs
+// that do not count, or nil.
 func (w *workingCopy) newestOf(requestID string, kind model.RequestKind, counts func(*model.Run) bool) *model.Request {
 	var newest *model.Request
 	for key, row := range w.state.Requests {

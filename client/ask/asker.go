@@ -60,7 +60,8 @@ type Call struct {
 	// Key makes the call repeatable until its decision is read: until then, the same call
 	// with the same key in the same session finds the same request. A different call, and
 	// the same call after the decision was read, asks again. A call without a key cannot be
-	// found again.
+	// found again. Once retention has deleted the run of an earlier call with the key, the same
+	// call may ask again although a later one is open.
 	Key string
 	// Approval and Question need no ID; it is derived from the key.
 	Approval *api.ApprovalRequest

@@ -10,9 +10,9 @@ const (
 	OperationQuestion       Operation = "user_question"
 	OperationQuestionCancel Operation = "user_question_cancel"
 	OperationDecision       Operation = "decision"
-	// OperationRelease covers the calls of a lease's holder: release, redeem a grant, append
-	// events. The service makes their keys: from the run and the fence, or "grant/" or "events/"
-	// and the digest of the caller's key.
+	// OperationRelease covers the calls of a lease's holder (release, redeem a grant, append
+	// events) and retries of a run. The service makes their keys: from the run and the fence, or
+	// "grant/", "events/" or "retry/" and the digest of the caller's key.
 	OperationRelease Operation = "release"
 	// OperationName is the choice of an id for a new run, or for the part of a run after an
 	// event. Its record lasts as long as the run; see [NameKey].
