@@ -80,6 +80,40 @@ func TestARepeatedSuspensionHasItsOwnDecisions(t *testing.T) {
 	require.Equal(t, `"s-first denied s-second allowed "`, string(ended.Output), ended.Error)
 }
 
+// The service derives the id of a question that has only a tool call id.
+func TestARepeatedSuspensionWithoutAQuestionID(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	own := func(call string) api.Suspension {
+		return api.Suspension{SuspensionID: "s-" + call, Questions: []api.UserQuestionRequest{{ToolCallID: call, Questions: []api.UserQuestion{{ID: "q", Question: "Which?"}}}}}
+	}
+	created := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x", Claim: &api.ClaimOptions{WorkerID: "before"}}))(t)
+	runID, fence := created.RunID, created.Claim.Lease.Fence
+	for _, call := range []string{"first", "second"} {
+		must(c.Suspend(t.Context(), runID, fence, own(call)))(t)
+		must(c.AnswerRunQuestion(t.Context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+			RequestID: "question-request-" + call, Answers: []api.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: call}},
+		}}))(t)
+		if call == "first" {
+			fence = must(c.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "before"}))(t).Lease.Fence
+		}
+	}
+
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		answers := ""
+		for _, call := range []string{"first", "second"} {
+			resume, err := task.Suspend(ctx, own(call))
+			if err != nil {
+				return err
+			}
+			answers += resume.SuspensionID + " " + resume.Questions[0].Resolution.Answers[0].FreeformAnswer + " "
+		}
+		return task.Complete(ctx, answers)
+	})
+	ended := must(c.WaitRun(t.Context(), runID, client.UntilTerminal))(t)
+	require.Equal(t, `"s-first first s-second second "`, string(ended.Output), ended.Error)
+}
+
 func TestASuspensionTakesNoOtherDecisions(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string]api.ApprovalRequest{

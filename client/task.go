@@ -191,8 +191,8 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	return nil, ErrSuspended
 }
 
-// nameToolCalls sets empty tool call ids to the ids of their requests. It does not change the
-// caller's slices.
+// nameToolCalls sets empty tool call ids to the ids of their requests, and the empty id of a question as
+// the service does, so that its decision is found. It does not change the caller's slices.
 func nameToolCalls(suspension *api.Suspension) {
 	suspension.Approvals = slices.Clone(suspension.Approvals)
 	for i := range suspension.Approvals {
@@ -202,6 +202,9 @@ func nameToolCalls(suspension *api.Suspension) {
 	suspension.Questions = slices.Clone(suspension.Questions)
 	for i := range suspension.Questions {
 		request := &suspension.Questions[i]
+		if request.ID == "" && request.ToolCallID != "" {
+			request.ID = "question-request-" + request.ToolCallID
+		}
 		request.ToolCallID = cmp.Or(request.ToolCallID, request.ID)
 	}
 }

@@ -71,6 +71,11 @@ const handlers = {
     }
     return outcomes;
   },
+  no_ids: async (task) => {
+    const questions = [{ tool_call_id: "which", questions: [{ id: "way", question: "Which way?" }] }];
+    const resume = await task.suspend({ suspension_id: "s", questions });
+    return resume.questions[0].resolution.answers[0].freeform_answer;
+  },
   fail: async () => {
     throw new Error("out of paper");
   },

@@ -73,6 +73,13 @@ def chosen(resume):
     return resume["approvals"][0]["resolution"]["outcome"]
 
 
+NO_ID = {"suspension_id": "s", "questions": [{"tool_call_id": "which", "questions": [{"id": "way", "question": "Which way?"}]}]}
+
+
+def answered(resume):
+    return resume["questions"][0]["resolution"]["answers"][0]["freeform_answer"]
+
+
 def third(task):
     return {"id": "third", "tool_name": "announce", "input": task.input}
 
@@ -151,6 +158,9 @@ class Sync:
 
     def own_ids_handler(self, task):
         return {name: chosen(task.suspend(own(task, name))) for name in ("first", "second")}
+
+    def no_ids_handler(self, task):
+        return answered(task.suspend(NO_ID))
 
     def fail_handler(self, task):
         raise RuntimeError("out of paper")
@@ -319,6 +329,9 @@ class Async(Sync):
 
     async def own_ids_handler(self, task):
         return {name: chosen(await task.suspend(own(task, name))) for name in ("first", "second")}
+
+    async def no_ids_handler(self, task):
+        return answered(await task.suspend(NO_ID))
 
     async def fail_handler(self, task):
         raise RuntimeError("out of paper")

@@ -155,6 +155,15 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 		}
 		return outcomes, nil
 	},
+	"no_ids": func(ctx context.Context, task *client.Task) (any, error) {
+		resume, err := task.Suspend(ctx, api.Suspension{
+			SuspensionID: "s", Questions: []api.UserQuestionRequest{{ToolCallID: "which", Questions: []api.UserQuestion{{ID: "way", Question: "Which way?"}}}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return resume.Questions[0].Resolution.Answers[0].FreeformAnswer, nil
+	},
 	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
 }
 

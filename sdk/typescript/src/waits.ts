@@ -302,7 +302,7 @@ export function decisionsOn(suspension: Suspension, all: ReadonlyMap<string, Set
     resume.approvals.push(answers(settled, { approval }) as SettledApproval);
   }
   for (const question of suspension.questions ?? []) {
-    const settled = all.get(question.id ?? "");
+    const settled = all.get(question.id || `question-request-${question.tool_call_id}`); // the service derives a missing id
     if (!settled) return undefined;
     resume.questions.push(answers(settled, { question: { ...question, id: question.id! } }) as SettledQuestion);
   }

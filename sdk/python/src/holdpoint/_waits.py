@@ -296,7 +296,8 @@ def decisions_on(suspension: Mapping[str, Any], all_settled: Mapping[str, Settle
     found: dict[str, Any] = {"suspension_id": suspension.get("suspension_id", ""), "approvals": [], "questions": []}
     for noun in ("approvals", "questions"):
         for asked in suspension.get(noun, []):
-            settled = all_settled.get(asked.get("id", ""))
+            identity = asked.get("id") or f"question-request-{asked.get('tool_call_id')}"  # as the service derives it
+            settled = all_settled.get(identity)
             if settled is None:
                 return None
             require_same(settled["request"], asked)
