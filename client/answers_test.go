@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -76,4 +77,36 @@ func TestVerifyAnswer(t *testing.T) {
 	old.Exp = time.Now().Unix()
 	_, err = client.VerifyAnswer(strangers, changed(func(a *api.AnswerForWorker) { a.Signature = forge(api.AnswerPurpose, old) }))
 	require.ErrorIs(t, err, client.ErrAnswerExpired)
+}
+
+// The service adds the schema of a question with only a kind.
+func TestAnAnswerToAQuestionWithOnlyAKind(t *testing.T) {
+	t.Parallel()
+	c := realClient(t)
+	question := api.UserQuestionRequest{ID: "note", Kind: "note"}
+	created := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x", Claim: &api.ClaimOptions{WorkerID: "before"}}))(t)
+	runID, fence := created.RunID, created.Claim.Lease.Fence
+	must(c.Suspend(t.Context(), runID, fence, api.Suspension{Hold: true, Questions: []api.UserQuestionRequest{question}}))(t)
+	must(c.AnswerRunQuestion(t.Context(), runID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{RequestID: "note", Value: api.JSON(`"soon"`)}}))(t)
+	must(c.ReleaseRun(t.Context(), runID, fence, nil))(t)
+
+	work(t, c, func(ctx context.Context, task *client.Task) error {
+		other := question
+		other.ResponseSchema = api.JSON("false")
+		_, err := task.Ask(ctx, other)
+		require.ErrorIs(t, err, client.ErrIDConflict)
+		var answers []api.JSON
+		for _, schema := range []api.JSON{nil, api.JSON("null"), api.JSON(" true")} {
+			same := question
+			same.ResponseSchema = schema
+			answer, err := task.Ask(ctx, same)
+			if err != nil {
+				return err
+			}
+			answers = append(answers, answer.Value)
+		}
+		return task.Complete(ctx, answers)
+	})
+	ended := must(c.WaitRun(t.Context(), runID, client.UntilTerminal))(t)
+	require.Equal(t, `["soon","soon","soon"]`, string(ended.Output), ended.Error)
 }

@@ -70,16 +70,24 @@ func sameTool(a, b *api.ApprovalRequest) bool {
 	return a.ToolName == b.ToolName && a.Directory == b.Directory
 }
 
-// sameQuestion ignores members that the service fills in by default: ids, headers, and
-// missing labels.
+// sameQuestion ignores members that the service fills in by default: ids, headers, missing
+// labels, and the schema of a question with only a kind.
 func sameQuestion(a, b *api.UserQuestionRequest) bool {
-	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(a.ResponseSchema, b.ResponseSchema) &&
+	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(schemaOf(a), schemaOf(b)) &&
 		slices.EqualFunc(a.Questions, b.Questions, func(a, b api.UserQuestion) bool {
 			return a.Question == b.Question && a.MultiSelect == b.MultiSelect && a.TakesFreeform() == b.TakesFreeform() &&
 				slices.EqualFunc(a.Options, b.Options, func(a, b api.QuestionOption) bool {
 					return sameIfGiven(a.ID, b.ID) && sameIfGiven(a.Label, b.Label) && a.Description == b.Description && a.Preview == b.Preview
 				})
 		})
+}
+
+// schemaOf returns the schema of a question. A question with only a kind takes any value.
+func schemaOf(q *api.UserQuestionRequest) api.JSON {
+	if q.Kind != "" && len(q.Questions) == 0 && sameJSON(q.ResponseSchema, nil) {
+		return api.JSON("true")
+	}
+	return q.ResponseSchema
 }
 
 func sameIfGiven(a, b string) bool { return a == "" || b == "" || a == b }

@@ -28,7 +28,8 @@ const handlers = {
     const options = [{ id: "left" }, { id: "right" }];
     const way = await task.ask({ id: "which", questions: [{ id: "way", question: "Which way?", options }] });
     const count = await task.ask({ id: "count", kind: "count", response_schema: { type: "object", required: ["replicas"] } });
-    return { way: way.answers[0].selected_option_ids, count: count.value };
+    const note = await task.ask({ id: "note", kind: "note" });
+    return { way: way.answers[0].selected_option_ids, count: count.value, note: note.value };
   },
   both: async (task) => {
     const [one, two] = await Promise.all(["one", "two"].map((id) => task.approve({ id, tool_name: id, input: 1 })));

@@ -85,6 +85,7 @@ def third(task):
 
 
 COUNT = {"id": "count", "kind": "count", "response_schema": {"type": "object", "required": ["replicas"]}}
+NOTE = {"id": "note", "kind": "note"}
 
 
 def suspension(task):
@@ -124,7 +125,7 @@ class Sync:
 
     def ask_handler(self, task):
         way = task.ask(QUESTION)
-        return {"way": way["answers"][0]["selected_option_ids"], "count": task.ask(COUNT)["value"]}
+        return {"way": way["answers"][0]["selected_option_ids"], "count": task.ask(COUNT)["value"], "note": task.ask(NOTE)["value"]}
 
     def both_handler(self, task):
         with concurrent.futures.ThreadPoolExecutor() as threads:
@@ -296,7 +297,7 @@ class Async(Sync):
 
     async def ask_handler(self, task):
         way = await task.ask(QUESTION)
-        return {"way": way["answers"][0]["selected_option_ids"], "count": (await task.ask(COUNT))["value"]}
+        return {"way": way["answers"][0]["selected_option_ids"], "count": (await task.ask(COUNT))["value"], "note": (await task.ask(NOTE))["value"]}
 
     async def both_handler(self, task):
         one, two = await asyncio.gather(*(task.approve({"id": name, "tool_name": name, "input": 1}) for name in ("one", "two")))

@@ -52,7 +52,11 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{"way": way.Answers[0].SelectedOptionIDs, "count": count.Value}, nil
+		note, err := task.Ask(ctx, api.UserQuestionRequest{ID: "note", Kind: "note"})
+		if err != nil {
+			return nil, err
+		}
+		return map[string]any{"way": way.Answers[0].SelectedOptionIDs, "count": count.Value, "note": note.Value}, nil
 	},
 	"both": func(ctx context.Context, task *client.Task) (any, error) {
 		outcomes := map[string]any{}

@@ -41,14 +41,19 @@ function sameTool(a: ApprovalRequest, b: ApprovalRequest): boolean {
   return a.tool_name === b.tool_name && (a.directory ?? "") === (b.directory ?? "");
 }
 
-/** Ignores what the service fills in by default: ids, headers, and labels that were not given. */
+/** Ignores what the service fills in by default: ids, headers, labels that were not given, and the schema of a question with only a kind. */
 function sameQuestion(a: UserQuestionRequest, b: UserQuestionRequest): boolean {
   return (a.kind ?? "") === (b.kind ?? "") && canonical(a.payload) === canonical(b.payload) &&
-    canonical(a.response_schema) === canonical(b.response_schema) &&
+    canonical(schemaOf(a)) === canonical(schemaOf(b)) &&
     sameList(a.questions, b.questions, (x: UserQuestion, y: UserQuestion) =>
       x.question === y.question && (x.multi_select ?? false) === (y.multi_select ?? false) && takesFreeform(x) === takesFreeform(y) &&
       sameList(x.options, y.options, (p, q) => sameIfGiven(p.id, q.id) && sameIfGiven(p.label, q.label) &&
         (p.description ?? "") === (q.description ?? "") && (p.preview ?? "") === (q.preview ?? "")));
+}
+
+/** A question with only a kind takes any value. */
+function schemaOf(question: UserQuestionRequest): unknown {
+  return question.response_schema ?? (question.kind && !question.questions?.length ? true : undefined);
 }
 
 function takesFreeform(question: UserQuestion): boolean {

@@ -42,13 +42,20 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _same_question(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Ignores what the service fills in by default: ids, headers, and labels that were not given."""
+    """Ignores what the service fills in by default: ids, headers, labels that were not given, and the schema of a question with only a
+    kind."""
     return (
         (a.get("kind") or "") == (b.get("kind") or "")
         and _same(a.get("payload"), b.get("payload"))
-        and _same(a.get("response_schema"), b.get("response_schema"))
+        and _same(_schema(a), _schema(b))
         and _same_list(a.get("questions"), b.get("questions"), _same_part)
     )
+
+
+def _schema(question: Mapping[str, Any]) -> Any:
+    """A question with only a kind takes any value."""
+    schema = question.get("response_schema")
+    return True if schema is None and question.get("kind") and not question.get("questions") else schema
 
 
 def _same_part(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
