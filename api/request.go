@@ -32,8 +32,9 @@ type SuspendBody struct {
 // SuspendReply is the reply to a [SuspendBody].
 type SuspendReply struct {
 	Run RunView `json:"run"`
-	// Resume is set when rules settled every request at once; the lease then continues. With Hold it
-	// has the decisions about this suspension alone, and Run has no Resume.
+	// Resume is set when rules settled every request at once, or when a settled suspension is repeated
+	// under the current lease; the lease then continues. With Hold it has the decisions about this
+	// suspension alone, and Run has no Resume.
 	Resume *Resume `json:"resume,omitempty"`
 }
 

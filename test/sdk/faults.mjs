@@ -376,7 +376,8 @@ const cases = {
     const resume = { suspension_id: "other", approvals: [other], questions: [] };
     const service = new Service({ suspend: [{ run: { ...run, lease: claim.lease }, resume }] });
     const handler = (task) => task.suspend({ suspension_id: "own", approvals: [{ id: "go", tool_name: "rm", input: 1 }] });
-    const reported = await service.work(handler, service.called("fail"), { maxAttempts: 1 });
+    const ended = Promise.race([service.called("fail"), service.called("complete")]);
+    const reported = await service.work(handler, ended, { maxAttempts: 1 });
     same(reported.map((error) => error instanceof AttemptError), [true]);
   },
 
