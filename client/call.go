@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +103,16 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 const maxPooled = 1 << 20
 
 // tryCall sends the request once.
-func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, error) {
+func (c *Client) tryCall(ctx context.Context, call call, body []byte) (_ reply, err error) {
+	if call.out != nil {
+		defer func() {
+			if err != nil {
+				// Part of a refused reply, such as a decision without its edit, must not be taken for a reply,
+				// nor mixed into the next one.
+				reflect.ValueOf(call.out).Elem().SetZero()
+			}
+		}()
+	}
 	sendCtx := ctx
 	if c.timeout > 0 {
 		var cancel context.CancelFunc

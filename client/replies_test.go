@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -89,4 +90,35 @@ func called(t *testing.T, method reflect.Value) error {
 	}
 	err, _ := last.Interface().(error)
 	return err
+}
+
+// A reply that a lost connection, or an intermediary, has cut off returns nothing of what it began with.
+func TestNoCallReturnsPartOfAReply(t *testing.T) {
+	t.Parallel()
+	for page, ask := range map[string]func(*client.Client) (any, error){
+		`{"claims":[{"run":{"run_id":"r"},"lease":{"fence":"1"},"input":{"directory":"/"}`: func(c *client.Client) (any, error) {
+			return c.ClaimRuns(t.Context(), client.ClaimRunsParams{WorkerID: "w"})
+		},
+		`[{"message_id":"m"},{"message_id":`: func(c *client.Client) (any, error) { return c.Mailbox(t.Context(), "s") },
+	} {
+		c := connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
+		got, err := ask(c)
+		require.ErrorIs(t, err, client.ErrUnavailable)
+		require.Empty(t, got)
+	}
+}
+
+// A retried call returns the members of its last reply only.
+func TestARetryTakesNothingFromTheReplyBefore(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []string{`{"error":"back soon"}`, `{"error":"back soon","run_id":"`} {
+		synctest.Test(t, func(t *testing.T) {
+			pages := []string{refused, `{"run_id":"r","status":"running"}`}
+			c := connect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, pages[0])
+				pages = pages[1:]
+			}))
+			require.Equal(t, &api.RunView{RunID: "r", Status: api.StatusRunning}, must(c.GetRun(t.Context(), "r"))(t))
+		})
+	}
 }

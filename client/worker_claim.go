@@ -80,6 +80,9 @@ func (c *claiming) poll(ctx context.Context, wait time.Duration) (claimed int, e
 		WorkerID: options.WorkerID, AgentIDs: options.AgentIDs, MaxRuns: wanted,
 		LeaseMs: options.LeaseMs, WaitMs: wait.Milliseconds(),
 	})
+	if err != nil {
+		claims = nil
+	}
 	for range wanted - len(claims) {
 		c.leave()
 	}

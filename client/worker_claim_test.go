@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -63,5 +64,30 @@ func TestAClaimThatAProxyAnswersEndsNoWorker(t *testing.T) {
 		b.completes("run")
 		require.Len(b, b.reported(), 1)
 		require.ErrorContains(b, b.reported()[0], "claim runs: HTTP 404")
+	})
+}
+
+// A claim that is cut off in its reply starts no handler: what is left may have a decision without the
+// person's edit.
+func TestAClaimThatIsCutOffStartsNoHandler(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.service.setBefore(func(w http.ResponseWriter, _ *http.Request) bool {
+			_, _ = io.WriteString(w, `{"claims":[{"run":{"run_id":"cut"},"lease":{"fence":"1"},"input":{},"resume":{"suspension_id":"s","questions":[],`+
+				`"approvals":[{"request":{"id":"go","input":{"directory":"/"}},"resolution":{"outcome":"allowed","behavior":"allow"`)
+			return true
+		})
+		handled := []string{}
+		b.start(client.WorkerOptions{}, func(_ context.Context, task *client.Task) error {
+			handled = append(handled, task.RunID())
+			return nil
+		})
+		synctest.Wait()
+		b.service.setBefore(nil)
+		b.submit("run")
+		b.completes("run")
+		require.Equal(b, []string{"run"}, handled)
+		require.Len(b, b.reported(), 1)
+		require.ErrorContains(b, b.reported()[0], "claim runs: ")
+		require.ErrorIs(b, b.reported()[0], client.ErrUnavailable)
 	})
 }
