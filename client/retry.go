@@ -26,7 +26,7 @@ type RetryPolicy struct {
 	// MaxDelay bounds the pause; 5 s if 0.
 	MaxDelay time.Duration
 	// MaxRetryAfter is the longest Retry-After to wait for; 60 s if 0. A call with a longer
-	// one fails at once.
+	// one fails at once. The calls of a [Task] wait for a third of the lease at most.
 	MaxRetryAfter time.Duration
 	// Outage is how long a call is retried, beyond MaxAttempts, if this client or this call
 	// has reached the service before, which is then probably restarting; 0 for MaxAttempts
@@ -116,6 +116,7 @@ func (c *Client) patiently(lease time.Duration) *Client {
 	p := *c
 	p.patient = true
 	p.retry.MaxDelay = min(p.retry.MaxDelay, max(lease/10, p.retry.BaseDelay))
+	p.retry.MaxRetryAfter = min(p.retry.MaxRetryAfter, lease/3)
 	if attempt := max(lease/2, time.Second); p.timeout <= 0 || p.timeout > attempt {
 		p.timeout = attempt
 	}

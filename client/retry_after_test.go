@@ -71,3 +71,27 @@ func TestAClaimHeedsALongRetryAfter(t *testing.T) {
 		require.Equal(b, 2*time.Minute, time.Since(begin))
 	})
 }
+
+// A worker keeps its lease if the service asks for a pause that is longer than the lease.
+func TestALeaseOutlastsALongRetryAfter(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			refused := strings.HasSuffix(r.URL.Path, "/heartbeat") && b.service.calls("/heartbeat")%2 == 1
+			if refused {
+				w.Header().Set("Retry-After", "30")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+			return refused
+		})
+		b.handle("run", func(ctx context.Context, _ *client.Task) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(5 * time.Minute):
+			}
+			return context.Cause(ctx)
+		})
+		b.completes("run")
+		require.Empty(b, b.reported())
+		require.EqualValues(b, 1, b.service.record("run").Run.Fence, "the worker lost its lease")
+	})
+}

@@ -60,9 +60,9 @@ class Service {
   }
 
   // Lets a worker handle the claims until something has happened, and returns what the worker reported.
-  async work(handler, until, options = {}) {
+  async work(handler, until, options = {}, client = this.client) {
     const reported = [];
-    const worker = new Worker(this.client, { leaseMs: 1000, heartbeatMs: 10, retryDelayMs: 0, onError: (error) => reported.push(error), ...options });
+    const worker = new Worker(client, { leaseMs: 1000, heartbeatMs: 10, retryDelayMs: 0, onError: (error) => reported.push(error), ...options });
     const stop = new AbortController();
     const running = worker.run(handler, { signal: stop.signal });
     await Promise.race([until, running]);
@@ -515,6 +515,27 @@ const cases = {
       }
     } finally {
       Date.now = real;
+    }
+  },
+
+  async "a lease outlasts a long Retry-After"() {
+    const real = globalThis.setTimeout;
+    const paused = [];
+    // No time passes in the pause, which is a third of the lease or what the service asks for.
+    globalThis.setTimeout = (work, ms, ...more) => {
+      const pauses = ms === 20_000 || ms === 3_600_000;
+      if (pauses) paused.push(ms);
+      return real(work, pauses ? 0 : ms, ...more);
+    };
+    try {
+      const renewed = signal();
+      const away = () => new Response("{}", { status: 503, headers: { "Retry-After": "3600" } });
+      const service = new Service({ heartbeat: [away, () => (renewed.set(), beat), beat] });
+      const client = new Holdpoint({ baseUrl: "http://holdpoint.test", fetch: service.fetch, retry: { ...retry, maxRetryAfterMs: 3_600_000 } });
+      const reported = await service.work(() => renewed.done, service.called("complete"), { leaseMs: 60_000, heartbeatMs: 10 }, client);
+      same([paused, reported], [[20_000], []]);
+    } finally {
+      globalThis.setTimeout = real;
     }
   },
 

@@ -24,7 +24,8 @@ GATEWAY = (502, {"code": 502, "message": "no backend"})
 
 class Service:
     """Answers each call by the first route whose name ends its path: with the next of its answers, the last of them for good. An answer
-    is a document, a text, a pair of a status and one of these, or a function of the call's body."""
+    is a document, a text, a pair of a status and one of these, with a Retry-After of 1 unless it is a third, or a function of the call's
+    body."""
 
     def __init__(self, **routes):
         self.routes = {"claim": [{"claims": [CLAIM]}, self.hold], "heartbeat": [BEAT], "complete": [RUN], "fail": [RUN], "release": [RUN], **routes}
@@ -72,18 +73,18 @@ class Service:
         self.event(name).set()
         if callable(given):
             given = await given(body)
-        status, document = given if isinstance(given, tuple) else (200, given)
+        status, document, after = (*given, 1)[:3] if isinstance(given, tuple) else (200, given, 1)
         text = (document if isinstance(document, str) else json.dumps(document)).encode()
-        writer.write(f"HTTP/1.1 {status} x\r\nRetry-After: 1\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
+        writer.write(f"HTTP/1.1 {status} x\r\nRetry-After: {after}\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
         await writer.drain()
 
 
 class Work:
     """A worker of a service, whose handler is given."""
 
-    def __init__(self, service, handler, **options):
+    def __init__(self, service, handler, *, retry=QUICK, **options):
         self.reported = []
-        self.client = AsyncHoldpoint(service.url, retry=QUICK)
+        self.client = AsyncHoldpoint(service.url, retry=retry)
         options = {"lease_ms": 1000, "heartbeat_seconds": 0.01, "retry_seconds": 0, **options}
         self.worker = AsyncWorker(self.client, on_error=self.reported.append, **options)
         self.handler = handler
@@ -960,6 +961,34 @@ async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
     async with Service(stream=[snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         items = client.stream_inbox()
         assert [(item.type, item.reason) for item in [await anext(items) for _ in range(3)]] == [("snapshot", ""), ("gap", "lost"), ("snapshot", "")]
+
+
+@case
+async def a_lease_outlasts_a_long_retry_after():
+    renewed, paused, real = asyncio.Event(), [], asyncio.sleep
+
+    async def sleep(delay):
+        if delay > 1:
+            paused.append(delay)
+        await real(min(delay, 0.01))
+
+    async def second_beat(_body):
+        renewed.set()
+        return BEAT
+
+    async def handler(_task):
+        await renewed.wait()
+
+    asyncio.sleep = sleep
+    try:
+        retry = RetryPolicy(base_delay=0.001, max_delay=0.001, max_retry_after=3600)
+        options = {"retry": retry, "lease_ms": 60_000, "heartbeat_seconds": 0.01}
+        async with Service(heartbeat=[(503, {}, 3600), second_beat, BEAT]) as service:
+            async with Work(service, handler, **options) as work:
+                await service.event("complete").wait()
+            assert (paused, work.reported) == ([20.0], []), (paused, work.reported)
+    finally:
+        asyncio.sleep = real
 
 
 @case

@@ -14,7 +14,10 @@ export interface RetryPolicy {
   baseDelayMs?: number;
   /** Bounds the pause; 5,000 by default. */
   maxDelayMs?: number;
-  /** The longest Retry-After that is waited for; 60,000 by default. A call with a longer one fails at once. */
+  /**
+   * The longest Retry-After that is waited for; 60,000 by default. A call with a longer one fails at once. The calls of a task wait
+   * for a third of the lease at most.
+   */
   maxRetryAfterMs?: number;
 }
 

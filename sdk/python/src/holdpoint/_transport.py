@@ -35,7 +35,8 @@ class RetryPolicy:
     """The pause before the second attempt, in seconds. It doubles with each further one. Half of every pause is random."""
     max_delay: float = 5.0
     max_retry_after: float = 60.0
-    """The longest Retry-After that is waited for. A call with a longer one fails at once."""
+    """The longest Retry-After that is waited for. A call with a longer one fails at once. The calls of a task wait for a third of the
+    lease at most."""
 
 
 class Pauses:
@@ -126,7 +127,10 @@ class Transport:
         repeat until the call is cancelled, because an outage says nothing about the run. An attempt without a reply, and a pause, are
         short next to the lease."""
         patient = copy.copy(self)
-        patient.retry = replace(self.retry, max_delay=min(self.retry.max_delay, max(lease / 10, self.retry.base_delay)))
+        patient.retry = replace(
+            self.retry, max_delay=min(self.retry.max_delay, max(lease / 10, self.retry.base_delay)),
+            max_retry_after=min(self.retry.max_retry_after, lease / 3),
+        )
         patient._timeout = min(self._timeout, max(lease / 2, 1.0))
         patient._patient = True
         return patient
