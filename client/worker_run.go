@@ -63,7 +63,19 @@ func (w *Worker) handleRun(ctx, stopping context.Context, claim api.Claim, handl
 		beating.Wait()
 		t.joined.Wait()
 	}()
-	outcome = handler(t.ctx, t)
+	returned := handler(t.ctx, t)
+	callMethods(returned)
+	outcome = returned
+}
+
+// callMethods calls the methods of a handler's error where a panic is recovered. A typed nil may
+// panic, and the worker calls them again outside of the handler.
+func callMethods(returned error) {
+	if returned != nil {
+		_ = returned.Error()
+		_ = errors.Is(returned, errExited)
+		_ = errors.As(returned, new(panicked))
+	}
 }
 
 // finish ends a run after its handler.

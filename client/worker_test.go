@@ -50,7 +50,11 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 			handler: func(ctx context.Context, task *client.Task) error { return task.Fail(ctx, "own words") },
 			status:  api.StatusFailed, error: "own words",
 		},
-		"panic":  {handler: func(context.Context, *client.Task) error { panic("ouch") }, status: api.StatusFailed, error: "handler panicked: ouch", failed: 3},
+		"panic": {handler: func(context.Context, *client.Task) error { panic("ouch") }, status: api.StatusFailed, error: "handler panicked: ouch", failed: 3},
+		"typed nil": {
+			handler: func(context.Context, *client.Task) error { return (*missingError)(nil) },
+			status:  api.StatusFailed, error: "handler panicked: runtime error: invalid memory address or nil pointer dereference", failed: 3,
+		},
 		"goexit": {handler: func(context.Context, *client.Task) error { runtime.Goexit(); return nil }, status: api.StatusFailed, error: "handler ended its goroutine", failed: 3},
 		"false ErrSuspended": {
 			handler: func(context.Context, *client.Task) error { return client.ErrSuspended },
@@ -82,6 +86,11 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 		})
 	}
 }
+
+// missingError has a text only if it is not nil.
+type missingError struct{ text string }
+
+func (e *missingError) Error() string { return e.text }
 
 func TestNoMoreRunsAreClaimedThanThereIsRoom(t *testing.T) {
 	inBubble(t, func(b *rig) {

@@ -289,6 +289,22 @@ const cases = {
     same(error, `\uFFFD${"é".repeat(8190)}`);
   },
 
+  async "what has no text fails the run all the same"() {
+    const unreadable = Object.defineProperty(new Error(), "message", { get() { throw new Error("unreadable"); } });
+    const without = "failed without a text";
+    for (const [thrown, text] of [[Object.create(null), without], [unreadable, without], [Object.assign(new Error(), { message: 7 }), "7"], ["", without], [undefined, "undefined"]]) {
+      const service = new Service();
+      const reported = await service.work(() => { throw thrown; }, service.called("fail"), { maxAttempts: 1 });
+      same([JSON.parse(service.bodies.fail[0]).error, reported.map((error) => error instanceof AttemptError)], [text, [true]]);
+    }
+    const service = new Service();
+    const reported = await service.work(async (task) => {
+      await task.complete(1);
+      throw Object.create(null);
+    }, service.called("complete"));
+    same(reported.map((error) => error.message), [`run run-1: handler failed after it had ended the run: ${without}`]);
+  },
+
   async "an id that is not text is refused"() {
     const service = new Service();
     const error = await service.client.getRun("\ud800").catch((error) => error);

@@ -296,6 +296,34 @@ async def the_text_of_a_failure_is_what_the_service_accepts():
 
 
 @case
+async def what_has_no_text_fails_the_run_all_the_same():
+    class Unreadable(Exception):
+        def __str__(self):
+            return self.missing
+
+    class Wrong(Exception):
+        def __str__(self):
+            return None
+
+    async def handler(task):
+        if ends:
+            await task.complete(1)
+        raise raised
+
+    for raised in (Unreadable(), Wrong(), ValueError()):
+        name, ends = type(raised).__name__, False
+        async with Service() as service, Work(service, handler, max_attempts=1) as work:
+            await service.event("fail").wait()
+            assert service.bodies["fail"][0]["error"] == name, service.bodies
+            assert [type(error) for error in work.reported] == [AttemptFailed], work.reported
+        ends = True
+        async with Service() as service:
+            async with Work(service, handler) as work:
+                await service.event("complete").wait()
+            assert [str(error) for error in work.reported] == [f"run run-1: handler failed after it had ended the run: {name}"], work.reported
+
+
+@case
 async def an_id_that_is_not_text_is_refused():
     async with Service() as service, AsyncHoldpoint(service.url) as client:
         try:

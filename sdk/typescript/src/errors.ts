@@ -172,7 +172,17 @@ export class AttemptError extends HoldpointError {
 /** @internal What a worker reports about a run: an error of the same kinds, with `cause`. */
 export function ofRun(runId: string, what: string, cause: unknown): HoldpointError {
   const kinds = cause instanceof HoldpointError ? cause.kinds : [];
-  return new HoldpointError(kinds, `run ${runId}: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  return new HoldpointError(kinds, `run ${runId}: ${what}: ${messageOf(cause)}`, { cause });
+}
+
+/** @internal The text of what a handler threw, which may be anything: an object without a prototype cannot be made a string. */
+export function messageOf(thrown: unknown): string {
+  try {
+    const text: unknown = thrown instanceof Error ? thrown.message || thrown.name : thrown;
+    return String(text);
+  } catch {
+    return "failed without a text";
+  }
 }
 
 /** Returns the error of an argument that was refused before anything was sent. */

@@ -1,6 +1,6 @@
 import { type Holdpoint, requireID } from "./client.js";
 import { cancelledError, failureText, jsonOrNone, stoppedError } from "./ended.js";
-import { AttemptError, HoldpointError, ProblemError, invalid, isKind, ofRun } from "./errors.js";
+import { AttemptError, HoldpointError, ProblemError, invalid, isKind, messageOf, ofRun } from "./errors.js";
 import { isUnanswered, randomUUID } from "./http.js";
 import { now, sleep } from "./retry.js";
 import { Task } from "./task.js";
@@ -195,7 +195,7 @@ export class Worker {
     }
     if (isKind(outcome.thrown, "not_allowed")) {
       // The decision is final, so a retry would end in the same way.
-      const text = failureText(textOf(outcome.thrown));
+      const text = failureText(messageOf(outcome.thrown));
       return await task.endWith((c, run, fence, options) => c.failRun(run, fence, text, options));
     }
     await this.#failAttempt(task, outcome.thrown);
@@ -207,7 +207,7 @@ export class Worker {
     const counts = !isKind(thrown, "unavailable");
     const attempt = (task.run.failed_attempts ?? 0) + (counts ? 1 : 0);
     const last = permanent || (counts && attempt >= maxAttempts);
-    const error = failureText(textOf(thrown));
+    const error = failureText(messageOf(thrown));
     onError(new AttemptError(task.runId, attempt, last, error, thrown));
     if (last) return await task.endWith((c, run, fence, options) => c.failRun(run, fence, error, options));
     const delayMs = Math.min(retryDelayMs * 2 ** Math.min(Math.max(attempt - 1, 0), 32), 3_600_000);
@@ -271,8 +271,4 @@ async function outcomeOf(handler: Handler, task: Task): Promise<{ output?: unkno
   } catch (thrown) {
     return { thrown, failed: true };
   }
-}
-
-function textOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message || thrown.name : String(thrown);
 }

@@ -14,7 +14,7 @@ from . import types as doc
 from ._async import AsyncHoldpoint
 from ._task import AsyncTask, failure_text
 from ._transport import is_unanswered, now
-from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, of_run
+from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, of_run, text_of
 
 logger = logging.getLogger("holdpoint")
 
@@ -217,7 +217,7 @@ class AsyncWorker:
         counts = not is_kind(raised, "unavailable")
         attempt = task.run.get("failed_attempts", 0) + counts
         last = permanent or (counts and attempt >= self._max_attempts)
-        text = failure_text(str(raised) or type(raised).__name__)
+        text = failure_text(text_of(raised))
         failed = AttemptFailed(task.run_id, attempt, last, text)
         failed.__cause__ = raised
         self._on_error(failed)

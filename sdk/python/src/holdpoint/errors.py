@@ -164,9 +164,17 @@ class AttemptFailed(HoldpointError):
 def of_run(run_id: str, what: str, cause: BaseException) -> HoldpointError:
     """What a worker reports about a run: an error of the same kinds, with its __cause__."""
     kinds = cause.kinds if isinstance(cause, HoldpointError) else frozenset[str]()
-    reported = HoldpointError(cast(Iterable[Kind], kinds), f"run {run_id}: {what}: {str(cause) or type(cause).__name__}")
+    reported = HoldpointError(cast(Iterable[Kind], kinds), f"run {run_id}: {what}: {text_of(cause)}")
     reported.__cause__ = cause
     return reported
+
+
+def text_of(raised: BaseException) -> str:
+    """Returns the text of an exception; the name of its type when it has none, or when its __str__ fails."""
+    try:
+        return str(raised) or type(raised).__name__
+    except Exception:  # noqa: BLE001 - whatever a handler's own class raises
+        return type(raised).__name__
 
 
 def invalid(message: str) -> HoldpointError:
