@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -362,4 +364,21 @@ func TestAnUnreachableServiceIsNotAFailedAttempt(t *testing.T) {
 		b.end()
 		require.Zero(b, b.service.record("run").Run.FailedAttempts)
 	})
+}
+
+// Pauses that double do not overflow, however long the service is away.
+func TestAWaitOutlastsALongOutageWithALongFirstPause(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []client.RetryPolicy{
+		{BaseDelay: 5 * time.Second},
+		{BaseDelay: time.Hour, MaxDelay: time.Minute},
+		{BaseDelay: math.MaxInt64},
+	} {
+		policy.MaxAttempts = 1 // each attempt is another failure of the wait
+		synctest.Test(t, func(t *testing.T) {
+			service := &script{statuses: slices.Repeat([]int{http.StatusServiceUnavailable}, 40)}
+			must(connect(t, service, client.WithRetry(policy)).WaitRun(t.Context(), "r", client.UntilDecided))(t)
+			require.EqualValues(t, 41, service.served.Load())
+		})
+	}
 }

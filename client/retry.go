@@ -138,8 +138,8 @@ func (p *pauses) reset() { p.failed = 0 }
 // long.
 func (p *pauses) next(err error) (time.Duration, bool) {
 	delay := p.policy.MaxDelay
-	if p.failed < 32 {
-		delay = min(delay, p.policy.BaseDelay<<p.failed)
+	if p.policy.BaseDelay <= delay>>p.failed { // so that the shift below does not overflow
+		delay = p.policy.BaseDelay << p.failed
 	}
 	p.failed++
 	delay = delay/2 + rand.N(delay/2+1)
