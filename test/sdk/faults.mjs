@@ -190,6 +190,21 @@ const cases = {
     same(error.message?.startsWith("a frame has more than"), true);
   },
 
+  async "a frame without a document ends the stream"() {
+    const snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n';
+    for (const [text, after] of [
+      ["event: snapshot\nid: 1\ndata: {\n\n"], ["event: snapshot\nid: 1\ndata: null\n\n"], [`${snapshot}event: x\nid: 2\ndata: We are back soon\n\n`],
+      [`${snapshot}event: x\nid: 2\ndata: []\n\n`], ["event: stream_gap\ndata: {\n\n", "1"], ["event: stream_gap\ndata: null\n\n", "1"],
+    ]) {
+      const service = new Service({ stream: [text] });
+      const read = async () => {
+        for await (const _ of service.client.streamRun("run-1", { after }));
+      };
+      const error = await read().catch((error) => error);
+      same([text, error instanceof HoldpointError, isKind(error, "unavailable"), service.targets.length], [text, true, false, 1]);
+    }
+  },
+
   async "only the service says that something was deleted or recorded"() {
     for (const call of [(client) => client.revokeRule("r"), (client) => client.revokeToken("t"), (client) => client.setPresence(true)]) {
       for (const answer of [{}, page, [202, {}], [301, ""]]) {

@@ -927,6 +927,25 @@ async def a_frame_of_many_lines_is_bounded():
 
 
 @case
+async def a_frame_without_a_document_ends_the_stream():
+    snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
+    for text, after in (
+        ("event: snapshot\nid: 1\ndata: {\n\n", ""), ("event: snapshot\nid: 1\ndata: null\n\n", ""),
+        (snapshot + "event: x\nid: 2\ndata: We are back soon\n\n", ""), (snapshot + "event: x\nid: 2\ndata: []\n\n", ""),
+        ("event: stream_gap\ndata: {\n\n", "1"), ("event: stream_gap\ndata: null\n\n", "1"),
+    ):
+        async with Service(stream=[text]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            try:
+                async for _ in client.stream_run("run-1", after=after):
+                    pass
+            except HoldpointError as error:
+                assert not error.is_kind("unavailable"), (text, error)
+            else:
+                raise AssertionError(text)
+            assert len(service.targets) == 1, (text, service.targets)
+
+
+@case
 async def a_stream_gives_up_a_connection_without_a_reply():
     from holdpoint import _stream
 
@@ -938,6 +957,34 @@ async def a_stream_gives_up_a_connection_without_a_reply():
                 assert [item.type async for item in client.stream_session("s")] == ["snapshot"]
     finally:
         _stream.SILENCE_SECONDS = before
+
+
+@case
+async def a_lease_outlasts_a_long_retry_after():
+    renewed, paused, real = asyncio.Event(), [], asyncio.sleep
+
+    async def sleep(delay):
+        if delay > 1:
+            paused.append(delay)
+        await real(min(delay, 0.01))
+
+    async def second_beat(_body):
+        renewed.set()
+        return BEAT
+
+    async def handler(_task):
+        await renewed.wait()
+
+    asyncio.sleep = sleep
+    try:
+        retry = RetryPolicy(base_delay=0.001, max_delay=0.001, max_retry_after=3600)
+        options = {"retry": retry, "lease_ms": 60_000, "heartbeat_seconds": 0.01}
+        async with Service(heartbeat=[(503, {}, 3600), second_beat, BEAT]) as service:
+            async with Work(service, handler, **options) as work:
+                await service.event("complete").wait()
+            assert (paused, work.reported) == ([20.0], []), (paused, work.reported)
+    finally:
+        asyncio.sleep = real
 
 
 @case
@@ -989,34 +1036,6 @@ async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
     async with Service(stream=[snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         items = client.stream_inbox()
         assert [(item.type, item.reason) for item in [await anext(items) for _ in range(3)]] == [("snapshot", ""), ("gap", "lost"), ("snapshot", "")]
-
-
-@case
-async def a_lease_outlasts_a_long_retry_after():
-    renewed, paused, real = asyncio.Event(), [], asyncio.sleep
-
-    async def sleep(delay):
-        if delay > 1:
-            paused.append(delay)
-        await real(min(delay, 0.01))
-
-    async def second_beat(_body):
-        renewed.set()
-        return BEAT
-
-    async def handler(_task):
-        await renewed.wait()
-
-    asyncio.sleep = sleep
-    try:
-        retry = RetryPolicy(base_delay=0.001, max_delay=0.001, max_retry_after=3600)
-        options = {"retry": retry, "lease_ms": 60_000, "heartbeat_seconds": 0.01}
-        async with Service(heartbeat=[(503, {}, 3600), second_beat, BEAT]) as service:
-            async with Work(service, handler, **options) as work:
-                await service.event("complete").wait()
-            assert (paused, work.reported) == ([20.0], []), (paused, work.reported)
-    finally:
-        asyncio.sleep = real
 
 
 @case

@@ -1,5 +1,5 @@
 import { Attempt, type Call, type CallOptions, type Transport, isUnanswered, problem, textOf } from "./http.js";
-import { UnavailableError, invalid, isTransient } from "./errors.js";
+import { HoldpointError, UnavailableError, invalid, isTransient } from "./errors.js";
 import { decodeJSON } from "./json.js";
 import type { RunEventEntry } from "./types.js";
 
@@ -61,7 +61,7 @@ export async function* stream<Snapshot>(
         opened = true;
         pauses.reset();
         if ((first && resumed && frame.id === "") || (!first && !kind.numbered && frame.name === "stream_gap")) {
-          const { reason } = decodeJSON(frame.data) as { reason?: string };
+          const { reason } = documentOf(frame) as { reason?: string };
           if (frame.name !== "stream_gap" || !reason) throw new FrameError(`${JSON.stringify(frame.name)} is not a stream_gap`);
           after = "";
           resumed = false;
@@ -77,13 +77,13 @@ export async function* stream<Snapshot>(
           first = false;
           live = true;
           after = frame.id;
-          const snapshot = decodeJSON(frame.data) as Snapshot;
+          const snapshot = documentOf(frame) as Snapshot;
           yield { type: "snapshot", snapshot, ...position(frame.id) };
           if (kind.endsWith(snapshot)) return;
         } else {
           first = false;
           if (kind.numbered && after !== "" && BigInt(numberOf(frame.id)) <= BigInt(numberOf(after))) continue;
-          const event = decodeJSON(frame.data) as RunEventEntry;
+          const event = documentOf(frame) as RunEventEntry;
           after = frame.id;
           yield { type: "event", event, ...position(frame.id) };
           if (kind.numbered && kind.isFinal(event, frame.name)) return;
@@ -107,7 +107,11 @@ export async function* stream<Snapshot>(
 }
 
 /** The response is not a stream of this service. */
-class FrameError extends Error {}
+class FrameError extends HoldpointError {
+  constructor(message: string, options?: ErrorOptions) {
+    super([], message, options);
+  }
+}
 
 /**
  * The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. The service sends a
@@ -130,6 +134,20 @@ interface Frame {
   id: string;
   name: string;
   data: string;
+}
+
+/** Returns the document of a frame. A frame without one ends the stream: the next connection would have it again. */
+function documentOf(frame: Frame): unknown {
+  let document: unknown;
+  try {
+    document = decodeJSON(frame.data);
+  } catch (cause) {
+    throw new FrameError(`the data of ${JSON.stringify(frame.name)} is not JSON`, { cause });
+  }
+  if (typeof document !== "object" || document === null || Array.isArray(document)) {
+    throw new FrameError(`the data of ${JSON.stringify(frame.name)} is not a document`);
+  }
+  return document;
 }
 
 /** Yields the frames that have data. A frame that the end of the stream cuts off is left out. */

@@ -63,9 +63,12 @@ class _Frame:
 
     def document(self) -> Any:
         try:
-            return decode_json(self.data)
+            document = decode_json(self.data)
         except ValueError as failure:
             raise FrameError(f"the data of {self.name!r} is not JSON") from failure
+        if not isinstance(document, dict):
+            raise FrameError(f"the data of {self.name!r} is not a document")
+        return document
 
 
 async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator[StreamItem[Any], None]:
