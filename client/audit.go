@@ -39,7 +39,7 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 }
 
 // Redact permanently removes contents of events from a session. It may be repeated. Errors:
-// [ErrNotFound]; [ErrInvalid]; [ErrForbidden]; [ErrStateConflict] with code event_needed.
+// [ErrNotFound]; [ErrInvalid]; [ErrForbidden]; [ErrConflict] with code event_needed.
 func (c *Client) Redact(ctx context.Context, sessionID string, body api.RedactBody) (*api.RedactReply, error) {
 	return post[api.RedactReply](ctx, c, at("/v1/sessions", sessionID, "redact"), body, always, "redacted")
 }
