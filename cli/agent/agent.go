@@ -25,23 +25,16 @@ type Asking struct {
 
 // check validates the flags, and returns the escalation of the requests; nil for the service's default.
 func (a *Asking) check() (*api.Escalation, error) {
-	switch {
-	case !refusal.ValidID(a.Agent):
+	if !refusal.ValidID(a.Agent) {
 		return nil, console.Usage("--agent-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
-	case a.Timeout != nil && *a.Timeout < time.Millisecond:
-		return nil, console.Usage("--timeout must be at least 1ms")
-	case a.Outage <= 0:
+	}
+	if err := console.CheckTimeout(a.Timeout); err != nil {
+		return nil, err
+	}
+	if a.Outage <= 0 {
 		return nil, console.Usage("--outage must be more than 0")
 	}
 	return a.Chosen()
-}
-
-// timeout returns the value of --timeout, 0 without it.
-func (a *Asking) timeout() time.Duration {
-	if a.Timeout == nil {
-		return 0
-	}
-	return *a.Timeout
 }
 
 // maxRestart is longer than a service takes to restart, and shorter than an agent waits for

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/mcptools"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -160,7 +161,7 @@ func seenIn(text []byte, cut bool, toolUseID string) (seen seenCall) {
 // or denies the call if it cannot be deferred for the reason refused. Such a request ends with this
 // process.
 func (c *HookRun) deferDecision(ctx context.Context, asker *ask.Asker, asked hookInput, refused string, getenv func(string) string) (*ask.Answer, mcptools.Permission, error) {
-	call, err := c.callOf(asked, c.timeout())
+	call, err := c.callOf(asked, console.Limit(c.Timeout))
 	if err != nil {
 		return nil, mcptools.Permission{}, err
 	}

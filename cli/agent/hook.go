@@ -82,7 +82,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	until := time.Now().Add(cmp.Or(c.timeout(), hookSeconds*time.Second))
+	until := time.Now().Add(cmp.Or(console.Limit(c.Timeout), hookSeconds*time.Second))
 	asked, err := readHook(of, terminal.Stdin)
 	if err != nil {
 		return err

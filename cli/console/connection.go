@@ -114,9 +114,7 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}}
 		defer transport.CloseIdleConnections()
-		options = append(options, client.WithHTTPClient(&http.Client{
-			Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}))
+		options = append(options, client.WithHTTPClient(&http.Client{Transport: transport}))
 	} else if !strings.Contains(server, "://") {
 		server = "http://" + server
 		c.Server = server

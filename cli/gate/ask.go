@@ -64,7 +64,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
 		a := &asking{command: c, input: input, escalation: escalation, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: limitOf(c.Timeout), input: input,
+			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: console.Limit(c.Timeout), input: input,
 		})}
 		a.named = func(suffix string) { a.requestID = "question-" + suffix }
 		a.spent = func(view *api.RunView) bool { return view.Status.Terminal() }
@@ -77,7 +77,7 @@ func (c *Ask) check() error {
 	if strings.TrimSpace(c.Question) == "" {
 		return console.Usage("the question is empty")
 	}
-	if err := cmp.Or(checkTimeout(c.Timeout), checkKey(c.Key)); err != nil {
+	if err := cmp.Or(console.CheckTimeout(c.Timeout), checkKey(c.Key)); err != nil {
 		return err
 	}
 	switch {

@@ -97,7 +97,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, label: c.Label, lease: c.Lease, timeout: limitOf(c.Timeout), input: input,
+			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, label: c.Label, lease: c.Lease, timeout: console.Limit(c.Timeout), input: input,
 		})}
 		e.named = func(suffix string) { e.asked.ID, e.asked.ToolCallID = "approval-"+suffix, "approval-"+suffix }
 		e.suspension = func(afterMs *int64) *api.Suspension {
@@ -120,7 +120,7 @@ func (c *Exec) check() error {
 	if err := checkKey(c.Key); err != nil {
 		return err
 	}
-	if err := checkTimeout(c.Timeout); err != nil {
+	if err := console.CheckTimeout(c.Timeout); err != nil {
 		return err
 	}
 	switch {

@@ -1,10 +1,6 @@
 package gate
 
-import (
-	"time"
-
-	"github.com/holdpoint/holdpoint/cli/console"
-)
+import "github.com/holdpoint/holdpoint/cli/console"
 
 // checkKey validates --key; nil if it was not given.
 func checkKey(key *string) error {
@@ -19,20 +15,4 @@ func keyOf(key *string) string {
 		return ""
 	}
 	return *key
-}
-
-// checkTimeout validates --timeout. A time that has run out, as 0s, must not mean no limit.
-func checkTimeout(timeout *time.Duration) error {
-	if timeout != nil && *timeout < time.Millisecond {
-		return console.Usage("--timeout must be at least 1ms")
-	}
-	return nil
-}
-
-// limitOf returns the value of --timeout, 0 without it.
-func limitOf(timeout *time.Duration) time.Duration {
-	if timeout == nil {
-		return 0
-	}
-	return *timeout
 }

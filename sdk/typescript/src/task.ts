@@ -221,8 +221,7 @@ export class Task<Input = unknown> {
     try {
       await this.#lease.end(suspendedError(), async () => {
         const reply = await this.#client.askParent(this.runId, this.fence, { ...body, request }, this.#lease.with(options));
-        if (!reply.run.lease) return { value: undefined, ended: true };
-        return { value: undefined, ended: false };
+        return { value: undefined, ended: !reply.run.lease };
       });
     } catch (failure) {
       if (!isKind(failure, "id_conflict")) throw failure;
