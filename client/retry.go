@@ -26,7 +26,7 @@ type RetryPolicy struct {
 	// MaxDelay bounds the pause; 5 s if 0.
 	MaxDelay time.Duration
 	// MaxRetryAfter is the longest Retry-After to wait for; 60 s if 0. A call with a longer
-	// one fails at once. The calls of a [Task] wait for a third of the lease at most.
+	// one fails at once. The calls of a [Task] wait for a sixth of the lease at most.
 	MaxRetryAfter time.Duration
 	// Outage is how long a call is retried, beyond MaxAttempts, if this client or this call
 	// has reached the service before, which is then probably restarting; 0 for MaxAttempts
@@ -111,12 +111,13 @@ func (c *Client) outlasts(began time.Time) bool {
 
 // patiently returns a client for the calls of a leased run. It retries calls that are safe
 // to repeat until their context ends, because an outage says nothing about the run.
-// Attempts and pauses are short compared to the lease.
+// Attempts and pauses are short compared to the lease, which counts from the first attempt
+// of its renewal.
 func (c *Client) patiently(lease time.Duration) *Client {
 	p := *c
 	p.patient = true
 	p.retry.MaxDelay = min(p.retry.MaxDelay, max(lease/10, p.retry.BaseDelay))
-	p.retry.MaxRetryAfter = min(p.retry.MaxRetryAfter, lease/3)
+	p.retry.MaxRetryAfter = min(p.retry.MaxRetryAfter, lease/6)
 	if attempt := max(lease/2, time.Second); p.timeout <= 0 || p.timeout > attempt {
 		p.timeout = attempt
 	}

@@ -982,7 +982,7 @@ async def a_lease_outlasts_a_long_retry_after():
         async with Service(heartbeat=[(503, {}, 3600), second_beat, BEAT]) as service:
             async with Work(service, handler, **options) as work:
                 await service.event("complete").wait()
-            assert (paused, work.reported) == ([20.0], []), (paused, work.reported)
+            assert (paused, work.reported) == ([10.0], []), (paused, work.reported)
     finally:
         asyncio.sleep = real
 

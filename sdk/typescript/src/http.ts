@@ -112,7 +112,7 @@ export class Transport {
   patiently(leaseMs: number): Transport {
     const maxDelayMs = Math.min(this.retry.maxDelayMs, Math.max(leaseMs / 10, this.retry.baseDelayMs));
     const timeoutMs = Math.min(this.#timeoutMs, Math.max(leaseMs / 2, 1_000));
-    const maxRetryAfterMs = Math.min(this.retry.maxRetryAfterMs, leaseMs / 3);
+    const maxRetryAfterMs = Math.min(this.retry.maxRetryAfterMs, leaseMs / 6);
     const patient = new Transport({ ...this.options, retry: { ...this.retry, maxDelayMs, maxRetryAfterMs }, timeoutMs });
     patient.#patient = true;
     return patient;

@@ -16,7 +16,7 @@ export interface RetryPolicy {
   maxDelayMs?: number;
   /**
    * The longest Retry-After that is waited for; 60,000 by default. A call with a longer one fails at once. The calls of a task wait
-   * for a third of the lease at most.
+   * for a sixth of the lease at most.
    */
   maxRetryAfterMs?: number;
 }

@@ -35,7 +35,7 @@ class RetryPolicy:
     """The pause before the second attempt, in seconds. It doubles with each further one. Half of every pause is random."""
     max_delay: float = 5.0
     max_retry_after: float = 60.0
-    """The longest Retry-After that is waited for. A call with a longer one fails at once. The calls of a task wait for a third of the
+    """The longest Retry-After that is waited for. A call with a longer one fails at once. The calls of a task wait for a sixth of the
     lease at most."""
 
 
@@ -129,7 +129,7 @@ class Transport:
         patient = copy.copy(self)
         patient.retry = replace(
             self.retry, max_delay=min(self.retry.max_delay, max(lease / 10, self.retry.base_delay)),
-            max_retry_after=min(self.retry.max_retry_after, lease / 3),
+            max_retry_after=min(self.retry.max_retry_after, lease / 6),
         )
         patient._timeout = min(self._timeout, max(lease / 2, 1.0))
         patient._patient = True
