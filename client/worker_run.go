@@ -69,12 +69,18 @@ func (w *Worker) handleRun(ctx, stopping context.Context, claim api.Claim, handl
 }
 
 // callMethods calls the methods of a handler's error where a panic is recovered. A typed nil may
-// panic, and the worker calls them again outside of the handler.
+// panic, even if it is wrapped, and the worker calls them again outside of the handler, with each of
+// these targets.
 func callMethods(returned error) {
-	if returned != nil {
-		_ = returned.Error()
-		_ = errors.Is(returned, errExited)
-		_ = errors.As(returned, new(panicked))
+	if returned == nil {
+		return
+	}
+	_ = returned.Error()
+	for _, target := range []error{ErrWorkerStopped, ErrSuspended, ErrUnavailable} {
+		_ = errors.Is(returned, target)
+	}
+	for _, target := range []any{new(panicked), new(*api.NotAllowedError), new(*permanentError)} {
+		_ = errors.As(returned, target)
 	}
 }
 

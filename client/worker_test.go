@@ -55,6 +55,10 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 			handler: func(context.Context, *client.Task) error { return (*missingError)(nil) },
 			status:  api.StatusFailed, error: "handler panicked: runtime error: invalid memory address or nil pointer dereference", failed: 3,
 		},
+		"typed nil, wrapped": {
+			handler: func(context.Context, *client.Task) error { return fmt.Errorf("call: %w", (*client.Error)(nil)) },
+			status:  api.StatusFailed, error: "handler panicked: runtime error: invalid memory address or nil pointer dereference", failed: 3,
+		},
 		"goexit": {handler: func(context.Context, *client.Task) error { runtime.Goexit(); return nil }, status: api.StatusFailed, error: "handler ended its goroutine", failed: 3},
 		"false ErrSuspended": {
 			handler: func(context.Context, *client.Task) error { return client.ErrSuspended },
