@@ -112,7 +112,7 @@ func (g *gate) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case <-ticker.C:
 		}
-		call, stop := context.WithTimeout(ctx, g.lease)
+		call, stop := context.WithTimeout(ctx, g.lease/3) // a long Retry-After must not outlast the lease
 		_, err := g.Heartbeat(call, g.params.RunID, client.HeartbeatParams{Fence: g.fence, LeaseMs: g.lease.Milliseconds()})
 		stop()
 		// The concurrent read reports an outage.

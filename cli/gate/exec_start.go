@@ -291,11 +291,11 @@ func (k *keeper) keep(cancelled func()) (stop func()) {
 
 // renew sends one heartbeat and reports whether the run was cancelled.
 func (k *keeper) renew(ctx context.Context) (cancelled bool) {
-	ctx, cancel := context.WithTimeout(ctx, k.gate.lease)
-	defer cancel()
-	kept, err := k.gate.Heartbeat(ctx, k.gate.params.RunID, client.HeartbeatParams{
+	call, stop := context.WithTimeout(ctx, k.gate.lease/3) // a long Retry-After must not outlast the lease
+	kept, err := k.gate.Heartbeat(call, k.gate.params.RunID, client.HeartbeatParams{
 		Fence: k.fence, LeaseMs: k.gate.lease.Milliseconds(),
 	})
+	stop()
 	switch {
 	case err == nil:
 		k.gate.sayBack()

@@ -20,7 +20,7 @@ import (
 )
 
 // proxied is a transport with the replies of a service and, between them, of a proxy without a
-// backend, which are "404" and "500".
+// backend, which are "404" and "500". "503" asks for a pause of 30 seconds.
 type proxied struct {
 	*testing.T
 	replies []string // each "call reply", where call is the end of the path
@@ -38,6 +38,9 @@ func (p *proxied) RoundTrip(r *http.Request) (*http.Response, error) {
 		recorder.WriteHeader(http.StatusNotFound)
 	case reply == "500":
 		recorder.WriteHeader(http.StatusInternalServerError)
+	case reply == "503":
+		recorder.Header().Set("Retry-After", "30")
+		recorder.WriteHeader(http.StatusServiceUnavailable)
 	case strings.Contains(reply, `"code":"run_not_found"`):
 		recorder.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(recorder, reply)
@@ -128,6 +131,34 @@ func TestACommandKeepsItsRunBehindAProxyWithoutABackend(t *testing.T) {
 	p.replies = []string{`heartbeat {"code":"run_not_found"}`}
 	require.False(t, k.renew(t.Context()))
 	require.True(t, k.takenOver)
+}
+
+// A pause that the service asks for ends with the next renewal of the lease: while the request is open,
+// and while the command runs.
+func TestALeaseOutlastsALongRetryAfter(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]func(*gate) (stop func()){
+		"open": func(g *gate) func() {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			go g.renew(ctx, cancel)
+			return func() { cancel(nil) }
+		},
+		"command": func(g *gate) func() { return (&keeper{gate: g, fence: "1"}).keep(func() {}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &proxied{t, []string{"heartbeat 503", `heartbeat {"expires_at_ms":1,"cancel_requested":false}`}}
+				g, _ := p.gate()
+				stop := keep(g)
+				<-time.After(g.lease * 3 / 4)
+				synctest.Wait()
+				left := p.replies
+				stop()
+				require.Empty(t, left, "not renewed before the lease has expired")
+			})
+		})
+	}
 }
 
 // A request that a proxy without a backend did not withdraw may be open.

@@ -117,3 +117,42 @@ func TestAHeldCallOutlastsAProxyWithoutABackend(t *testing.T) {
 		require.Zero(t, network.called["claim"], "the lease is kept")
 	})
 }
+
+// busy is a transport that answers every second renewal with a Retry-After that is longer than the
+// lease.
+type busy struct {
+	*heldCall
+	asked   int
+	renewed []time.Time
+}
+
+func (b *busy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/heartbeat") {
+		if b.asked++; b.asked%2 == 1 {
+			return &http.Response{
+				StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"30"}}, Body: http.NoBody, Request: r,
+			}, nil
+		}
+		b.renewed = append(b.renewed, time.Now())
+	}
+	return b.heldCall.RoundTrip(r)
+}
+
+// A held call keeps its lease if the service asks for a pause that is longer than the lease.
+func TestAHeldCallOutlastsALongRetryAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		network := &busy{heldCall: &heldCall{called: map[string]int{"heartbeat": 1}}}
+		c, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: network}), client.WithoutMultiplexing())
+		require.NoError(t, err)
+		before := time.Now()
+		held, err := (&ask.Asker{Client: c}).RaiseHeld(t.Context(), ask.Call{Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"make"}`)}})
+		require.NoError(t, err)
+		<-time.After(5 * time.Minute)
+		held.Release()
+		for _, at := range append(network.renewed, time.Now()) {
+			require.Less(t, at.Sub(before), 15*time.Second)
+			before = at
+		}
+	})
+}

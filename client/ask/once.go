@@ -128,8 +128,8 @@ func (a *Asker) withdrawEnded(ctx context.Context, runID string) error {
 
 // renew renews the lease until ctx ends or the lease is lost.
 func (a *Asker) renew(ctx context.Context, runID, fence string, lease time.Duration) {
-	for sleep(ctx, lease/3) == nil {
-		call, stop := context.WithTimeout(ctx, lease)
+	for sleep(ctx, lease/4) == nil {
+		call, stop := context.WithTimeout(ctx, lease/4) // a long Retry-After must not outlast the lease
 		_, err := a.Client.Heartbeat(call, runID, client.HeartbeatParams{Fence: fence, LeaseMs: lease.Milliseconds()})
 		stop()
 		if err != nil && !client.Away(err) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
