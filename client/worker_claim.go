@@ -100,8 +100,11 @@ func (c *claiming) help(ctx context.Context) {
 	c.helpers.Go(func() {
 		defer func() { <-c.helping }()
 		for ctx.Err() == nil && tryAcquire(c.room) {
-			// The first poll handles errors.
-			if claimed, err := c.poll(ctx, min(helpingWait, c.worker.options.PollWait)); claimed == 0 || err != nil {
+			claimed, err := c.poll(ctx, min(helpingWait, c.worker.options.PollWait))
+			if err != nil && ctx.Err() == nil && !isRefusal(err) { // the first poll returns a refusal
+				c.worker.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
+			}
+			if claimed == 0 || err != nil {
 				return
 			}
 			c.help(ctx)

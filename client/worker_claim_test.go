@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -86,6 +87,29 @@ func TestAClaimThatIsCutOffStartsNoHandler(t *testing.T) {
 		b.submit("run")
 		b.completes("run")
 		require.Equal(b, []string{"run"}, handled)
+		require.Len(b, b.reported(), 1)
+		require.ErrorContains(b, b.reported()[0], "claim runs: ")
+		require.ErrorIs(b, b.reported()[0], client.ErrUnavailable)
+	})
+}
+
+// A further poll of a busy worker whose reply is cut off is reported, because its runs wait for their
+// leases to expire.
+func TestAFurtherClaimThatIsCutOffIsReported(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+			body := must(io.ReadAll(r.Body))(b)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			further := strings.Contains(string(body), `"wait_ms":1000`)
+			if further {
+				_, _ = io.WriteString(w, `{"claims":[{"run":{"run_id":"cut"}`)
+			}
+			return further
+		})
+		b.submit("run")
+		b.start(client.WorkerOptions{Concurrency: 8}, func(context.Context, *client.Task) error { return nil })
+		synctest.Wait()
+		b.completes("run")
 		require.Len(b, b.reported(), 1)
 		require.ErrorContains(b, b.reported()[0], "claim runs: ")
 		require.ErrorIs(b, b.reported()[0], client.ErrUnavailable)
