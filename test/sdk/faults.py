@@ -12,7 +12,7 @@ import threading
 import traceback
 
 import holdpoint
-from holdpoint import AsyncHoldpoint, AsyncWorker, AttemptFailed, Holdpoint, HoldpointError, RetryPolicy, Worker, is_kind
+from holdpoint import AsyncHoldpoint, AsyncWorker, AttemptFailed, Holdpoint, HoldpointError, NotAllowed, RetryPolicy, Worker, is_kind
 
 QUICK = RetryPolicy(base_delay=0.001, max_delay=0.001, max_retry_after=0.001)
 RUN = {"run_id": "run-1", "session_id": "s", "status": "running"}
@@ -305,17 +305,21 @@ async def what_has_no_text_fails_the_run_all_the_same():
         def __str__(self):
             return None
 
+    class Refused(NotAllowed):
+        def __str__(self):
+            return self.missing
+
     async def handler(task):
         if ends:
             await task.complete(1)
         raise raised
 
-    for raised in (Unreadable(), Wrong(), ValueError()):
+    for raised in (Unreadable(), Wrong(), ValueError(), Refused("rm", {"outcome": "denied"})):
         name, ends = type(raised).__name__, False
         async with Service() as service, Work(service, handler, max_attempts=1) as work:
             await service.event("fail").wait()
             assert service.bodies["fail"][0]["error"] == name, service.bodies
-            assert [type(error) for error in work.reported] == [AttemptFailed], work.reported
+            assert [type(error) for error in work.reported] == ([] if isinstance(raised, NotAllowed) else [AttemptFailed]), work.reported
         ends = True
         async with Service() as service:
             async with Work(service, handler) as work:

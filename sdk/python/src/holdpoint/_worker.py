@@ -208,7 +208,7 @@ class AsyncWorker:
         elif suspended:
             await task.fail("the handler raised Suspended without having suspended the run")
         elif is_kind(raised, "not_allowed"):
-            await task.fail(str(raised))  # the decision is final, so a retry would end in the same way
+            await task.fail(text_of(raised))  # the decision is final, so a retry would end in the same way
         else:
             await self._fail_attempt(task, raised)
 
