@@ -316,6 +316,9 @@ func (s *streamReader) snapshot(frame streamFrame) error {
 	if frame.name != "snapshot" || !s.validID(frame.id) {
 		return fmt.Errorf("%w: %q with the id %q instead of a snapshot", errFrame, frame.name, frame.id)
 	}
+	if !frame.isObject() {
+		return fmt.Errorf("%w: the snapshot is not an object", errFrame)
+	}
 	event := StreamEvent{ID: frame.id}
 	final, err := s.decode(frame.data, &event)
 	if err != nil {
@@ -338,6 +341,9 @@ func (s *streamReader) validID(id string) bool {
 func (s *streamReader) event(frame streamFrame) error {
 	if !s.validID(frame.id) {
 		return fmt.Errorf("%w: an event with the id %q", errFrame, frame.id)
+	}
+	if !frame.isObject() {
+		return fmt.Errorf("%w: event %s is not an object", errFrame, frame.id)
 	}
 	var entry api.RunEventEntry
 	if err := json.Unmarshal(frame.data, &entry); err != nil {

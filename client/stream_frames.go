@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,12 @@ var errFrame = errors.New("unreadable stream")
 type streamFrame struct {
 	id, name string
 	data     []byte
+}
+
+// isObject reports whether the data begins like a JSON object. A null would be decoded without an
+// error, as an empty view.
+func (f streamFrame) isObject() bool {
+	return bytes.HasPrefix(bytes.TrimLeft(f.data, " \t\r\n"), []byte("{"))
 }
 
 // cutSource reads a stream and never returns io.EOF, because the parser would then return

@@ -251,6 +251,7 @@ func TestStreamThatCannotBe(t *testing.T) {
 		"an event of another id":        {replies: []string{sessionAt2 + strings.Replace(event(3, "x"), "id: 3", "id: 4", 1)}},
 		"a gap without a reason":        {after: "9", replies: []string{"event: stream_gap\ndata: {}\n\n"}},
 		"a snapshot that is not a view": {replies: []string{"id: 1\nevent: snapshot\ndata: 7\n\n"}},
+		"a snapshot that is null":       {replies: []string{"id: 1\nevent: snapshot\ndata: null\n\n"}},
 		"a gap that nobody asked for":   {replies: []string{"event: stream_gap\ndata: {\"reason\":\"ahead\"}\n\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -302,11 +303,12 @@ func TestStreamOfTheInbox(t *testing.T) {
 	require.Equal(t, []string{"", "", "", "", ""}, service.asked)
 
 	for name, reply := range map[string]string{
+		"a snapshot that is null": "event: snapshot\ndata: null\n\n", "an event that is null": empty + "event: x\ndata: null\n\n",
 		"no snapshot": raised, "a snapshot with an id": "id: 1\n" + full, "an event with an id": empty + event(3, "x"),
 		"a gap without a snapshot": empty + gap + raised, "a gap without a reason": empty + "event: stream_gap\ndata: {}\n\n",
 	} {
 		_, err := readItems((&scripted{replies: []string{reply}}).connect(t).StreamInbox(t.Context()), 0)
-		require.Error(t, err, name)
+		require.ErrorContains(t, err, "unreadable stream", name)
 		require.NotErrorIs(t, err, client.ErrUnavailable, name)
 	}
 }
