@@ -209,12 +209,15 @@ func (p *page) tabs() []*target.Info {
 	return slices.DeleteFunc(all, func(one *target.Info) bool { return one.Type != "page" })
 }
 
-// opened waits for the tab that the browser itself opened at an address.
+// opened waits for the tab that the browser itself opened at an address. It attaches to it once the tab has the title of the page:
+// before, the next document may replace the one that it attaches to.
 func (p *page) opened(address string) *page {
 	p.t.Helper()
 	var found []*target.Info
 	p.until("a tab at "+address, func() bool {
-		found = slices.DeleteFunc(p.tabs(), func(one *target.Info) bool { return one.URL != p.base+address })
+		found = slices.DeleteFunc(p.tabs(), func(one *target.Info) bool {
+			return one.URL != p.base+address || !strings.HasSuffix(one.Title, "holdpoint")
+		})
 		return len(found) > 0
 	})
 	return attach(p.t, p.tab, p.base, address, chromedp.WithTargetID(found[0].TargetID))
