@@ -91,6 +91,20 @@ func TestHintsOfRulesAreBounded(t *testing.T) {
 	require.Equal(t, a.Hints, hints[api.MaxHints:])
 }
 
+// Rules that say the same count once, so that they leave room for others.
+func TestTheSameHintOfManyRulesIsOne(t *testing.T) {
+	t.Parallel()
+	h := knowing(t, nil)
+	for i := range 2 * api.MaxHints {
+		h.rule("same-"+strconv.Itoa(i), anything, hinting(api.HintDanger, "production"))
+	}
+	h.rule("other", anything, hinting(api.HintInfo, "slow"))
+	h.wait("r", approval("a"))
+	hints := h.request("r", "a").Approval().Hints
+	require.Len(t, hints, 2)
+	require.Equal(t, "slow", hints[1].Text)
+}
+
 // A hint changes nothing about who is asked: an allow allows, a deny denies, and both calls keep the remark.
 func TestAHintDecidesNothing(t *testing.T) {
 	t.Parallel()

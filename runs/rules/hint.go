@@ -25,22 +25,25 @@ func (r *Rule) shownHint() string {
 // seriousness orders the levels of hints, the most serious first.
 var seriousness = []api.HintLevel{api.HintDanger, api.HintWarn, api.HintInfo}
 
+// compareHints orders rules with hints by seriousness, and then like [Compare].
+func compareHints(a, b *Rule) int {
+	return cmp.Or(cmp.Compare(slices.Index(seriousness, a.Hint.Level), slices.Index(seriousness, b.Hint.Level)), Compare(a, b))
+}
+
 // Hints returns the hints of the rules in force, each text and level once: at most [api.MaxHints], the most serious
 // first, and of those the ones of the oldest rules. inForce is as in Judge.
-func (m *Matches) Hints(inForce func(*Rule) *Rule) []api.Hint {
-	var hints []api.Hint
+func (m *Matches) Hints(inForce func(*Rule) *Rule) (hints []api.Hint) {
 	for _, rule := range m.hints {
-		if rule = inForce(rule); rule == nil || rule.Hint == nil {
+		if len(hints) == api.MaxHints {
+			break
+		}
+		same := func(other api.Hint) bool { return other.Level == rule.Hint.Level && other.Text == rule.Hint.Text }
+		if inForce(rule) == nil || slices.ContainsFunc(hints, same) {
 			continue
 		}
 		hint := *rule.Hint
-		if !slices.ContainsFunc(hints, func(other api.Hint) bool { return other.Level == hint.Level && other.Text == hint.Text }) {
-			hint.RuleID = rule.RuleID
-			hints = append(hints, hint)
-		}
+		hint.RuleID = rule.RuleID
+		hints = append(hints, hint)
 	}
-	slices.SortStableFunc(hints, func(a, b api.Hint) int {
-		return cmp.Compare(slices.Index(seriousness, a.Level), slices.Index(seriousness, b.Level))
-	})
-	return hints[:min(len(hints), api.MaxHints)]
+	return hints
 }

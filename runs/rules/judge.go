@@ -111,7 +111,7 @@ func (m *Matches) add(rule *Rule, covers bits) {
 func (m *Matches) sort() {
 	slices.SortFunc(m.denies, Compare)
 	slices.SortFunc(m.asks, Compare)
-	slices.SortFunc(m.hints, Compare)
+	slices.SortFunc(m.hints, compareHints)
 	slices.SortFunc(m.allows, func(a, b allowed) int { return Compare(a.rule, b.rule) })
 }
 
