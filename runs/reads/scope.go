@@ -1,12 +1,14 @@
 package reads
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // Scope limits which sessions and runs a caller can access. For the caller, everything outside of
@@ -74,6 +76,19 @@ func (s *Scope) FitsNew(sessionID, agentID string) bool {
 func (s *Scope) FitsID(sessionID string) bool {
 	return len(s.SessionPrefixes) == 0 ||
 		slices.ContainsFunc(s.SessionPrefixes, func(prefix string) bool { return strings.HasPrefix(sessionID, prefix) })
+}
+
+// ReachesSession reports whether the scope includes a session itself, and not only runs of it. The session need not
+// exist if the scope depends only on its id. head reads the session within the scope.
+func (s *Scope) ReachesSession(ctx context.Context, sessionID string, head func(context.Context, string) (*model.Session, error)) (bool, error) {
+	if s.Fits(sessionID, "") {
+		return true, nil
+	}
+	_, err := head(ctx, sessionID)
+	if refusal.CodeOf(err) == api.CodeSessionNotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Key returns a text that is equal only for equivalent scopes; "" for an unbounded one.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -90,14 +89,8 @@ func (r *Reader) reachesRulesOf(ctx context.Context, sessionID string) (bool, er
 		return true, nil
 	case sessionID == rules.AllSessions || !r.scope.FitsID(sessionID):
 		return false, nil
-	case r.scope.Fits(sessionID, ""):
-		return true, nil
 	}
-	err := r.reachesSession(ctx, sessionID)
-	if refusal.CodeOf(err) == api.CodeSessionNotFound {
-		return false, nil
-	}
-	return err == nil, err
+	return r.scope.ReachesSession(ctx, sessionID, r.SessionHead)
 }
 
 // The conditions of a scope, none if it is not limited: sessionWithin for rows of s, runWithin

@@ -1,15 +1,12 @@
 package relay
 
 import (
-	"context"
 	"log/slog"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
-	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // lookBelow adds the relays of the sessions below the chat's, and what became of them. A failed read
@@ -41,21 +38,10 @@ func (s *chatStream) raiseOfChild(pending *model.PendingRequest) {
 	prompt.origin.override(kit.ObjectOf(approval.Metadata))
 	s.prompts[requestKey{request.RunID, request.RequestID}] = prompt
 	s.endTextBlock(prompt.origin)
-	always := ""
-	if s.face.mayRemember(s.ctx, request.SessionID) {
+	always, scope := "", reads.ScopeOf(auth.From(s.ctx))
+	// An answer writes no rule for a session of which the caller reaches only runs. After a failed read the answer is refused.
+	if reached, err := scope.ReachesSession(s.ctx, request.SessionID, s.face.Store.Reader(s.ctx).SessionHead); reached || err != nil {
 		_, always = s.face.allowAlways(&approval, request.SessionID, request.CreatedAtMs)
 	}
 	s.add("relay", append(prompt.relay(always), kit.MemberOf("requestedBy", request.SessionID)))
-}
-
-// mayRemember reports whether an answer of the caller with "always" may write a rule: the caller may reach a run of a
-// session that it does not reach.
-func (f *face) mayRemember(ctx context.Context, sessionID string) bool {
-	scope := reads.ScopeOf(auth.From(ctx))
-	if scope.Fits(sessionID, "") {
-		return true
-	}
-	// A failed read ends nothing: an answer is checked again.
-	_, err := f.Store.Reader(ctx).SessionHead(ctx, sessionID)
-	return refusal.CodeOf(err) != api.CodeSessionNotFound
 }

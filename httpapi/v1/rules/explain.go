@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 
@@ -87,15 +86,18 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	if len(standing) > maxJudgedRules || budget.Cut {
 		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, or they have more than %d bytes, and an answer from some of them could be wrong", maxJudgedRules, maxJudgedBytes)
 	}
-	writable, err := h.writable(r.Context(), call.SessionID)
-	if err != nil {
+	// A decision writes no rule for a session of which the caller reaches only runs.
+	scope, ofSession := reads.ScopeOf(auth.From(r.Context())), call.SessionID
+	if reached, err := scope.ReachesSession(r.Context(), ofSession, h.store.Reader(r.Context()).SessionHead); err != nil {
 		return err
+	} else if !reached {
+		ofSession = ""
 	}
 	var answer api.RuleExplanation
 	// The caller chooses the input, and there may be many rules. All that is computed from them is in the slot.
 	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
-		h.addChoices(&answer, writable, api.ApprovalRequest{
+		h.addChoices(&answer, ofSession, api.ApprovalRequest{
 			ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys, Directory: call.Directory,
 			SensitivePaths: body.SensitivePaths, InputDigest: call.InputDigest,
 		}, others, decision, nowMs)
@@ -116,20 +118,6 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 		return elsewhere[rule.RuleID] || idle > maxIdleRules
 	})
 	return wire.Respond(w, r, http.StatusOK, answer)
-}
-
-// writable returns the session if a decision of the caller may write rules for it, and "" otherwise: the caller may reach
-// a run of a session that it does not reach.
-func (h *handlers) writable(ctx context.Context, sessionID string) (string, error) {
-	scope := reads.ScopeOf(auth.From(ctx))
-	if scope.Fits(sessionID, "") {
-		return sessionID, nil
-	}
-	_, err := h.store.Reader(ctx).SessionHead(ctx, sessionID)
-	if refusal.CodeOf(err) == api.CodeSessionNotFound {
-		return "", nil
-	}
-	return sessionID, err
 }
 
 // addChoices adds the rules that a decision about an approval could write, with the other calls that each of them
