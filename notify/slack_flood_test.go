@@ -8,9 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
@@ -32,18 +29,9 @@ func TestASlackMessageThatCountsAFloodIsShownOnce(t *testing.T) {
 		}
 	})
 	raise(t, s.people["maker"], "s", "a", "b", "c", "d", "e", "f", "g")
-	eventually(t, "all messages", func() bool {
-		pending, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
-		require.NoError(t, err)
-		for i := range pending {
-			if pending[i].LastError != "" {
-				_, err := s.people["ada"].RetryEffect(t.Context(), "s", pending[i].EffectID)
-				require.NoError(t, err)
-			}
-		}
-		both := false
+	s.retries(t, func() (both bool) {
 		s.slack.Set(func() { both = len(lost) == 2 })
-		return both && len(pending) == 0
+		return both
 	})
 	for _, user := range []string{slackAda, slackBen} {
 		require.Len(t, s.slack.About(user, counts), 1)

@@ -67,17 +67,7 @@ func TestASlackMessageThatWasSentAndMayNotBeChanged(t *testing.T) {
 		})
 		return count
 	}
-	eventually(t, "another attempt", func() bool {
-		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
-		require.NoError(t, err)
-		for i := range effects {
-			if effects[i].LastError != "" {
-				_, err := s.people["ada"].RetryEffect(t.Context(), "s", effects[i].EffectID)
-				require.NoError(t, err)
-			}
-		}
-		return changes() >= 2 && len(effects) == 0
-	})
+	s.retries(t, func() bool { return changes() >= 2 })
 	require.False(t, slices.Contains(s.events(t, runID), "notification_failed"))
 	require.Len(t, s.slack.About(slackAda, "restart"), 1)
 	s.slack.Press(t, slackAda, "allow", s.slack.About(slackAda, "restart")[0].Values(t)["allow"], 1)

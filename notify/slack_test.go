@@ -44,6 +44,22 @@ const (
 	slackAda, slackBen, slackEve = "U0ADA", "U0BEN", "U0EVE"
 )
 
+// retries retries the failed messages of Slack at once, until none is left and it is done.
+func (s *slacked) retries(t *testing.T, done func() bool) {
+	t.Helper()
+	eventually(t, "another attempt", func() bool {
+		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		require.NoError(t, err)
+		for i := range effects {
+			if effects[i].LastError != "" {
+				_, err := s.people["ada"].RetryEffect(t.Context(), "s", effects[i].EffectID)
+				require.NoError(t, err)
+			}
+		}
+		return done() && len(effects) == 0
+	})
+}
+
 // withSlack starts a service whose only channel is Slack, and verifies Ada's and Ben's ids.
 func withSlack(t *testing.T, database, content string) *slacked {
 	t.Helper()
@@ -397,17 +413,7 @@ func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 		s.slack.Set(func() { is = slices.Contains(s.slack.Calls, "conversations.history") })
 		return is
 	}
-	eventually(t, "another attempt", func() bool {
-		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
-		require.NoError(t, err)
-		for i := range effects {
-			if effects[i].LastError != "" {
-				_, err := s.people["ada"].RetryEffect(t.Context(), "s", effects[i].EffectID)
-				require.NoError(t, err)
-			}
-		}
-		return retried() && len(effects) == 0
-	})
+	s.retries(t, retried)
 	require.NotContains(t, s.events(t, runID), "notification_failed")
 	require.Len(t, s.slack.About(slackAda, "restart"), 1)
 	require.Len(t, s.slack.About(slackBen, "restart"), 1)
