@@ -27,6 +27,8 @@ type Message struct {
 	Subject string
 	// Text is Body and, below it, Link and Code.
 	Text, Body string
+	// Handle names the approval that the message is about, for a channel that denies it in place; empty for all others.
+	Handle string
 	// Link opens the request; empty if the service does not know its public URL, or the channel has no
 	// links. Path opens it in the inbox, and is always set for messages about requests.
 	Link, Path string
@@ -69,6 +71,7 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 	if request.Kind == model.KindApproval {
 		approval := request.Approval()
 		m.Kind, m.Tool = "approval", clean(approval.ToolName)
+		m.Handle = request.Handle
 		m.Subject = "Approval needed: " + m.Tool
 		use := "Agent " + m.Agent + " wants to use " + m.Tool
 		if summary {

@@ -98,6 +98,7 @@ func TestBrowsersAreTold(t *testing.T) {
 		require.Equal(t, "Approval needed: deploy  Bcc: eve@example.com", message.Title)
 		require.Equal(t, "Agent coder wants to use deploy  Bcc: eve@example.com.", message.Body)
 		require.Equal(t, "https://holdpoint.example/?prompt="+run.PendingApprovals[0].Handle, message.Navigate)
+		require.Equal(t, run.PendingApprovals[0].Handle, message.Data.Handle, "the browser may deny it")
 		require.Equal(t, "high", message.Urgency)
 		require.EqualValues(t, 24*60*60, message.TTLSeconds)
 		require.NotContains(t, message.Text, "hunter2")

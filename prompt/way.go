@@ -8,17 +8,18 @@ import (
 
 // ways are the words for ways without parameters. The page has the same in words.js.
 var ways = map[string]string{
-	api.ViaAPI:       "by the API",
-	"api:cli":        "in the terminal",
-	"api:inbox":      "in the inbox",
-	"link:email":     "by the link in a mail",
-	"link:http":      "by the link in a message",
-	"slack":          "in Slack",
-	api.ViaClock:     "by the clock",
-	api.ViaRunEnded:  "when the run ended",
-	api.ViaCancel:    "when the run was cancelled",
-	api.ViaInterrupt: "when the session was interrupted",
-	api.ViaEnd:       "when the session ended",
+	api.ViaAPI:         "by the API",
+	"api:cli":          "in the terminal",
+	"api:inbox":        "in the inbox",
+	"api:notification": "in a notification",
+	"link:email":       "by the link in a mail",
+	"link:http":        "by the link in a message",
+	"slack":            "in Slack",
+	api.ViaClock:       "by the clock",
+	api.ViaRunEnded:    "when the run ended",
+	api.ViaCancel:      "when the run was cancelled",
+	api.ViaInterrupt:   "when the session was interrupted",
+	api.ViaEnd:         "when the session ended",
 }
 
 // Way says in plain words how a decision was made, from a via of the API.

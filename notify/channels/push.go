@@ -178,6 +178,8 @@ type notification struct {
 type messageData struct {
 	// ID is the same for each attempt: the browser alerts once.
 	ID string `json:"id"`
+	// Handle is the one of an open approval, which the worker may deny. Its digest stays out: it could confirm a guess of the input.
+	Handle string `json:"handle,omitzero"`
 }
 
 // declarativeVersion is the value of web_push that says what the message is.
@@ -213,7 +215,7 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 	opens := cmp.Or(m.Link, "/"+strings.TrimPrefix(m.Path, "/"))
 	topic := idOf(opens)
 	text, err := json.Marshal(declarative{declarativeVersion, notification{
-		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Silent: silent, Data: messageData{ID: idOf(m.ID)},
+		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Silent: silent, Data: messageData{ID: idOf(m.ID), Handle: m.Handle},
 	}})
 	if err != nil {
 		return fmt.Errorf("%w: the message cannot be written", notify.ErrPermanent)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/pushpeer"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -49,6 +50,20 @@ type desktop struct {
 type notice struct {
 	id          uint32
 	title, body string
+	// actions are pairs of a key and a label.
+	actions []string
+}
+
+// press returns the key of the button with a label.
+func (n *notice) press(t *testing.T, label string) string {
+	t.Helper()
+	for pair := range slices.Chunk(n.actions, 2) {
+		if pair[1] == label {
+			return pair[0]
+		}
+	}
+	require.Failf(t, "no such button", "%q has %q", n.title, n.actions)
+	return ""
 }
 
 // startDesktop starts a desktop that runs until the test ends.
@@ -110,7 +125,7 @@ func (d *desktop) serve(calls <-chan *dbus.Message) {
 				id = last
 			}
 			d.reply(call, id)
-			d.notices <- notice{id: id, title: call.Body[3].(string), body: call.Body[4].(string)}
+			d.notices <- notice{id: id, title: call.Body[3].(string), body: call.Body[4].(string), actions: call.Body[5].([]string)}
 		case "CloseNotification":
 			const byCall = uint32(3)
 			id := call.Body[0].(uint32)
@@ -146,13 +161,20 @@ func next[T any](t *testing.T, what string, from <-chan T) (value T) {
 	return value
 }
 
-// TestAClickOnANotification clicks two notifications on a desktop. The first click opens a tab, in which the request is allowed.
-// The second click focuses the tab that shows the request already.
-func TestAClickOnANotification(t *testing.T) {
-	t.Parallel()
+// notified is a page whose browser shows its notifications on a desktop.
+type notified struct {
+	*pushing
+	d      *desktop
+	caller *client.Client
+	phone  *pushpeer.Browser
+	came   int
+}
+
+// startNotified turns notifications on in a browser.
+func startNotified(t *testing.T) *notified {
+	t.Helper()
 	d := startDesktop(t)
 	service, phone, script := startPushing(t)
-	caller := service.ConnectPatiently()
 	whole := startWholeBrowser(t, chromedp.Env("DBUS_SESSION_BUS_ADDRESS="+d.address))
 	// The browser delivers clicks to its own profile, not to the profiles that DevTools creates.
 	p := &pushing{page: openTab(t, whole, service.URL(), "/settings"), worker: make(chan serviceworker.RegistrationID, 1)}
@@ -161,20 +183,36 @@ func TestAClickOnANotification(t *testing.T) {
 	p.load("/settings")
 	p.find("button", "Turn on notifications").click()
 	p.find("button", "Turn off")
+	return &notified{pushing: p, d: d, caller: service.ConnectPatiently(), phone: phone}
+}
 
+// asks lets an agent ask for the use of a tool, and waits for the notification.
+func (p *notified) asks(t *testing.T, tool string) (*client.CreatedRun, notice) {
+	t.Helper()
+	suspension := one(approval(tool, `{"n":1}`))
+	run, err := p.caller.CreateRun(t.Context(), client.CreateRunParams{SessionID: tool, AgentID: "coder", Input: 1, Suspend: &suspension})
+	require.NoError(t, err)
+	p.came++
+	p.until("the message", func() bool { return len(p.phone.Messages()) == p.came })
+	p.deliver(p.phone.Messages()[p.came-1].Text)
+	shown := next(t, "the notification", p.d.notices)
+	require.Equal(t, "Approval needed: "+tool, shown.title)
+	require.Contains(t, shown.body, "Agent coder wants to use "+tool+".")
+	return run, shown
+}
+
+// TestAClickOnANotification clicks two notifications on a desktop. The first click opens a tab, in which the request is allowed.
+// The second click focuses the tab that shows the request already.
+func TestAClickOnANotification(t *testing.T) {
+	t.Parallel()
+	p := startNotified(t)
+	d, caller := p.d, p.caller
 	// Both messages come before the first click: they are held while a person is looking at the inbox.
 	var handles []string
 	var notices []notice
-	for i, tool := range []string{"deploy", "migrate"} {
-		suspension := one(approval(tool, `{"n":1}`))
-		run, err := caller.CreateRun(t.Context(), client.CreateRunParams{SessionID: tool, AgentID: "coder", Input: 1, Suspend: &suspension})
-		require.NoError(t, err)
-		p.until("the message", func() bool { return len(phone.Messages()) == i+1 })
-		p.deliver(phone.Messages()[i].Text)
-		notices = append(notices, next(t, "the notification", d.notices))
-		require.Equal(t, "Approval needed: "+tool, notices[i].title)
-		require.Contains(t, notices[i].body, "Agent coder wants to use "+tool+".")
-		handles = append(handles, run.PendingApprovals[0].Handle)
+	for _, tool := range []string{"deploy", "migrate"} {
+		run, shown := p.asks(t, tool)
+		handles, notices = append(handles, run.PendingApprovals[0].Handle), append(notices, shown)
 	}
 
 	p.eval(`globalThis.typed = "kept"`)
@@ -199,6 +237,38 @@ func TestAClickOnANotification(t *testing.T) {
 	p.until("the request in front", func() bool { return p.inFront(handles[1]) })
 	require.Equal(t, "kept", p.read("typed"), "the page is not loaded again")
 	require.Len(t, p.tabs(), before)
+}
+
+// TestDenyOnANotification presses the buttons of notifications. "Deny" denies the request without a page. If the service refuses
+// that, because somebody else was first, the page opens with the request.
+func TestDenyOnANotification(t *testing.T) {
+	t.Parallel()
+	p := startNotified(t)
+	denied, first := p.asks(t, "deploy")
+	allowed, second := p.asks(t, "migrate")
+	before := len(p.tabs())
+	require.NoError(t, p.d.emit("ActionInvoked", first.id, first.press(t, "Deny")))
+	require.Equal(t, first.id, next(t, "the end of the notification", p.d.closed))
+	outcome := next(t, "the outcome", p.d.notices)
+	require.Equal(t, "Denied", outcome.title)
+	require.Contains(t, outcome.body, "Agent coder wants to use deploy.")
+	require.NotContains(t, outcome.actions, "Deny")
+	decided, err := p.caller.GetRequest(t.Context(), denied.PendingApprovals[0].Handle)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeDenied, decided.Resolution.Outcome)
+	require.Equal(t, "api:notification", decided.Resolution.Via)
+	require.Len(t, p.tabs(), before, "no page")
+
+	_, err = p.caller.ResolveRunApprovals(t.Context(), allowed.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: allowed.PendingApprovals[0].ID, Behavior: api.BehaviorAllow}}})
+	require.NoError(t, err)
+	require.NoError(t, p.d.emit("ActionInvoked", second.id, second.press(t, "Deny")))
+	late := allowed.PendingApprovals[0].Handle
+	opened := p.opened("/?prompt=" + late)
+	opened.until("the request in front", func() bool { return opened.inFront(late) })
+	opened.linked(late).status("Allowed by")
+	decided, err = p.caller.GetRequest(t.Context(), late)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
 }
 
 // tabs returns the tabs of the browser.

@@ -48,8 +48,9 @@ type shown struct {
 	Body  string `json:"body"`
 	Tag   string `json:"tag"`
 	Data  struct {
-		ID   string `json:"id"`
-		Path string `json:"path"`
+		ID     string `json:"id"`
+		Handle string `json:"handle"`
+		Path   string `json:"path"`
 	} `json:"data"`
 }
 
@@ -110,6 +111,7 @@ func (f *flows) push(t *testing.T) {
 	handle := run.PendingApprovals[0].Handle
 	want := shown{Title: "Approval needed: deploy", Body: "Agent coder wants to use deploy.", Tag: message.Tag}
 	want.Data.ID, want.Data.Path = message.Data.ID, "/?prompt="+handle
+	want.Data.Handle = handle
 	p.delivers("one notification", message.Text, func(list []shown) bool { return len(list) == 1 && list[0] == want })
 	p.delivers("something is shown of every message", "no message of the service", func(list []shown) bool { return len(list) >= 2 })
 
@@ -240,8 +242,8 @@ func (p *pushing) arrives(caller *client.Client) {
 	run, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "0b54e4c2-7d6e-4f6b-9a51-1f2f3c4d5e70", AgentID: "coder", Input: 1, Suspend: &suspension})
 	require.NoError(p.t, err)
 	handle := run.PendingApprovals[0].Handle
-	want := shown{Title: "holdpoint", Body: "tell in …3c4d5e70", Tag: handle}
-	want.Data.Path = "/?prompt=" + handle
+	want := shown{Title: "coder in …3c4d5e70", Body: "tell", Tag: handle}
+	want.Data.Path, want.Data.Handle = "/?prompt="+handle, handle
 	p.until("a notification that opens the request", func() bool {
 		var told []shown
 		require.NoError(p.t, json.Unmarshal([]byte(p.read("JSON.stringify(window.told)")), &told))

@@ -42,7 +42,8 @@ type Message struct {
 	Tag      string `json:"tag"`
 	Silent   bool   `json:"silent"`
 	Data     struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		Handle string `json:"handle"`
 	} `json:"data"`
 
 	TTLSeconds int64  `json:"-"`

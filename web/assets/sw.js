@@ -1,7 +1,7 @@
 // The worker of all pages. It keeps the page with its scripts and styles, so that it opens, and says so, when the service
 // cannot be reached. It keeps nothing else: no reply of the API, nothing of a person. And it shows the notifications of the
-// service and opens their request, without a page. The address of a press is a page of this service, whatever the message
-// says.
+// service, and opens or denies their request, without a page. The address of a press is a page of this service, whatever the
+// message says.
 
 "use strict";
 
@@ -82,19 +82,51 @@ function pathOf(navigate) {
   }
 }
 
+const icon = "/assets/icon-192.png";
+const patienceMs = 4000; // a browser that waits much longer opens no page
+const buttons = [{ action: "deny", title: "Deny" }, { action: "open", title: "Open" }];
+
+async function ask(address, options = {}) {
+  const response = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(patienceMs), ...options });
+  if (!response.ok || response.redirected) throw new Error(address + " answered " + response.status);
+  return response.json();
+}
+
+// isSignedIn reports whether a decision of this worker would be its person's: by their cookie, or where nobody signs in. On a
+// loopback address the sign-in is the page's alone, and notifications have no buttons.
+const isSignedIn = () => ask("/v1/me").then(me => ["operator", "admin"].includes(me.role), () => false);
+
+// deny denies the approval of a notification, and the answer takes its place. What may not have been recorded opens the
+// request, where the person reads how it stands, or a notification says so.
+async function deny({ body, tag, data }) {
+  const say = (title, more) => registration.showNotification(title, { body, ...(tag && { tag }), silent: true, icon, data: { ...data, id: "" }, ...more });
+  try {
+    const { run_id: run, request } = await ask("/v1/requests/" + encodeURIComponent(data.handle));
+    await ask(`/v1/runs/${encodeURIComponent(run)}/approvals`, {
+      method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID(), "X-Via": "notification" },
+      body: JSON.stringify({ resolutions: [{ request_id: request.id, handle: data.handle, input_digest: request.input_digest, behavior: "deny" }] }),
+    });
+  } catch {
+    return open(data.path).catch(() => say("This may not be denied yet", { actions: buttons }));
+  }
+  return say("Denied");
+}
+
 const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
 
 // show replaces the notification of the same request, and alerts again unless it is the same message. It makes no sound for
 // people who look at the inbox, or if the message is silent because the request is settled. A browser takes the permission
 // away from a worker that shows nothing, so the outcome is shown first and closed for people who look at the inbox.
 async function show({ title, body, tag, navigate, silent: settled, data }) {
+  const actions = data?.handle && await isSignedIn() ? buttons : [];
   const focused = (await windows()).some(one => one.focused);
   const silent = focused || settled === true;
   const id = String(data?.id ?? "");
   const shown = async () => tag ? registration.getNotifications({ tag: String(tag) }) : [];
   const renotify = Boolean(tag) && !silent && !(await shown()).some(one => id && one.data.id === id);
   await registration.showNotification(String(title ?? "holdpoint"), {
-    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, renotify, icon: "/assets/icon-192.png", data: { id, path: pathOf(navigate ?? "/") },
+    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, renotify, icon, actions,
+    data: { id, handle: String(data?.handle ?? ""), path: pathOf(navigate ?? "/") },
   });
   if (settled === true && focused) (await shown()).forEach(one => one.close());
 }
@@ -107,6 +139,7 @@ async function open(path) {
 
 addEventListener("push", event => event.waitUntil(show(read(event.data))));
 addEventListener("notificationclick", event => {
-  event.notification.close();
-  event.waitUntil(open(event.notification.data.path ?? "/"));
+  const { notification, action } = event;
+  notification.close();
+  event.waitUntil(action === "deny" ? deny(notification) : open(notification.data.path ?? "/"));
 });

@@ -1,6 +1,6 @@
 // Tells a person who looks elsewhere of a request that arrives, and the icon of the page how many are pending.
 
-import { settings } from "./api.js";
+import { mayDecide, settings } from "./api.js";
 import { plain } from "./marks.js";
 import { showNotification } from "./push.js";
 import { sessionName } from "./same_call.js";
@@ -18,7 +18,12 @@ function beep(kind) {
 
 async function notify(one) {
   if (settings.get("notifications") !== "on" || globalThis.Notification?.permission !== "granted") return;
-  await showNotification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${sessionName(one)}`), tag: one.handle, data: { id: "", path: "/?prompt=" + encodeURIComponent(one.handle) } });
+  // The worker cannot use a sign-in that the page keeps for itself (see signIn).
+  const denies = one.kind === "approval" && mayDecide() && !settings.get("session");
+  await showNotification(plain(`${one.agent} in ${sessionName(one)}`), {
+    body: plain(one.request.tool_name ?? "A question"), tag: one.handle, ...(denies && { actions: [{ action: "deny", title: "Deny" }, { action: "open", title: "Open" }] }),
+    data: { id: "", handle: one.handle, path: "/?prompt=" + encodeURIComponent(one.handle) },
+  });
 }
 
 // tell never throws: a browser that has no sound or no notifications must not keep the list from its requests.

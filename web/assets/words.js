@@ -53,6 +53,7 @@ export function way(via) {
     case "api": return "by the API";
     case "api:cli": return "in the terminal";
     case "api:inbox": return "in the inbox";
+    case "api:notification": return "in a notification";
     case "link:email": return "by the link in a mail";
     case "link:http": return "by the link in a message";
     case "slack": return "in Slack";

@@ -6,24 +6,32 @@ import { createContext, runInContext } from "node:vm";
 
 const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/sw.js", "utf8");
 
-function world(tabs = []) {
-  const shown = [], opened = [], closed = [], listeners = {};
+// world answers the worker's calls by answers, a function of the address, the method and the body: a document, or a number, which is a
+// status. Without it nothing can be reached.
+function world(tabs = [], answers = null, opens = true) {
+  const shown = [], opened = [], closed = [], listeners = {}, calls = [];
   const scope = {
-    URL, location: { origin: "https://holdpoint.example" },
+    URL, AbortSignal, crypto, location: { origin: "https://holdpoint.example" },
+    fetch: async (address, { method = "GET", headers, body } = {}) => {
+      if (!answers) throw new TypeError("Failed to fetch");
+      if (method !== "GET") calls.push({ address, headers, body: JSON.parse(body) });
+      const answer = answers(address, method);
+      return typeof answer === "number" ? { ok: false, status: answer } : { ok: true, json: async () => answer };
+    },
     addEventListener: (type, listen) => { listeners[type] = listen; },
     skipWaiting: () => {},
     registration: {
       showNotification: async (title, options) => { shown.push({ title, ...options }); },
       getNotifications: async ({ tag }) => shown.filter(one => one.tag === tag).slice(-1).map(one => ({ ...one, close: () => closed.push(one.title) })),
     },
-    clients: { matchAll: async () => tabs, openWindow: async path => { opened.push(path); }, claim: async () => {} },
+    clients: { matchAll: async () => tabs, openWindow: async path => { if (opens) opened.push(path); else throw new Error("too late"); }, claim: async () => {} },
   };
   runInContext(source, createContext(scope));
   const fire = async (type, event) => { let done; listeners[type]({ ...event, waitUntil: until => { done = until; } }); await done; };
   return {
-    shown, opened, closed,
+    shown, opened, closed, calls,
     push: text => fire("push", { data: text === undefined ? null : { json: () => JSON.parse(text) } }),
-    press: async one => { let closed = 0; await fire("notificationclick", { notification: { data: one.data, close: () => closed++ } }); assert.equal(closed, 1); },
+    press: async (one, action = "") => { let closed = 0; await fire("notificationclick", { action, notification: { ...one, close: () => closed++ } }); assert.equal(closed, 1); },
   };
 }
 
@@ -33,8 +41,8 @@ test("a press opens the request", async () => {
   const w = world();
   await w.push(message("https://holdpoint.example/?prompt=request_1"));
   const { data, ...rest } = w.shown[0];
-  assert.deepEqual({ ...rest }, { title: "Approval needed: deploy", body: "x", tag: "t", silent: false, renotify: true, icon: "/assets/icon-192.png" });
-  assert.deepEqual({ ...data }, { id: "1", path: "/?prompt=request_1" });
+  assert.deepEqual({ ...rest }, { title: "Approval needed: deploy", body: "x", tag: "t", silent: false, renotify: true, icon: "/assets/icon-192.png", actions: rest.actions });
+  assert.deepEqual({ ...data }, { id: "1", handle: "", path: "/?prompt=request_1" });
   await w.press(w.shown[0]);
   assert.deepEqual(w.opened, ["/?prompt=request_1"]);
 });
@@ -82,6 +90,74 @@ test("every message is shown, and none leads to another host or runs a script", 
   for (const one of w.shown) {
     await w.press(one);
     assert.equal(new URL(w.opened.at(-1), "https://holdpoint.example").origin, "https://holdpoint.example", one.data.path);
+  }
+});
+
+const asking = message("/?prompt=request_1", { data: { id: "1", handle: "request_1" } });
+const view = { run_id: "run/1", request: { id: "call-1", input_digest: "sha256:ab" } };
+const signedIn = (decides = () => ({})) => (address, method) => method === "GET" ? address === "/v1/me" ? { role: "operator" } : view : decides();
+const names = one => one.actions.map(({ title }) => title).join();
+
+test("Deny denies this approval, and the answer takes its place", async () => {
+  const w = world([], signedIn());
+  await w.push(asking);
+  assert.equal(names(w.shown[0]), "Deny,Open");
+  await w.press(w.shown[0], "deny");
+  assert.equal(w.calls.length, 1);
+  const { address, headers, body } = w.calls[0];
+  assert.equal(address, "/v1/runs/run%2F1/approvals");
+  assert.deepEqual(body, { resolutions: [{ request_id: "call-1", handle: "request_1", input_digest: "sha256:ab", behavior: "deny" }] });
+  assert.match(headers["Idempotency-Key"], /^[0-9a-f-]{36}$/);
+  assert.deepEqual([headers["X-Via"], w.opened], ["notification", []]);
+  const last = w.shown.at(-1);
+  assert.deepEqual([last.title, last.body, last.tag, last.silent, last.actions], ["Denied", "x", "t", true, undefined]);
+  await w.press(last);
+  assert.deepEqual([w.opened, w.calls.length], [["/?prompt=request_1"], 1]);
+});
+
+test("Open, and a press next to the buttons, open the request and decide nothing", async () => {
+  const w = world([], signedIn());
+  await w.push(asking);
+  await w.press(w.shown[0], "open");
+  await w.press(w.shown[0]);
+  await w.press(w.shown[0], "allow");
+  assert.deepEqual([w.opened, w.calls], [Array(3).fill("/?prompt=request_1"), []]);
+});
+
+test("a denial that was not recorded says nothing, and opens the request", async () => {
+  for (const refused of [401, 403, 404, 409, 500, 503]) {
+    const w = world([], signedIn(() => refused));
+    await w.push(asking);
+    await w.press(w.shown[0], "deny");
+    assert.deepEqual([w.opened, w.shown.length], [["/?prompt=request_1"], 1], String(refused));
+  }
+  let reached = true;
+  const w = world([], (address, method) => { if (!reached) throw new TypeError("Failed to fetch"); return signedIn()(address, method); });
+  await w.push(asking);
+  reached = false;
+  await w.press(w.shown[0], "deny");
+  assert.deepEqual([w.opened, w.shown.length], [["/?prompt=request_1"], 1]);
+});
+
+test("a denial that was not recorded, too late for a page, says so in a notification", async () => {
+  const w = world([], signedIn(() => 503), false);
+  await w.push(asking);
+  await w.press(w.shown[0], "deny");
+  assert.deepEqual([w.shown[1].title, w.shown[1].tag, names(w.shown[1])], ["This may not be denied yet", "t", "Deny,Open"]);
+  await w.press(w.shown[1], "deny");
+  assert.equal(w.calls.length, 2);
+});
+
+test("only an approval that this worker may deny has buttons", async () => {
+  for (const [what, answers, text] of [
+    ["nobody is signed in", () => 401, asking],
+    ["who is signed in may only read", () => ({ role: "observer" }), asking],
+    ["the service cannot be reached", null, asking],
+    ["a question, an outcome or a count", signedIn(), message("/")],
+  ]) {
+    const w = world([], answers);
+    await w.push(text);
+    assert.deepEqual([names(w.shown[0]), w.shown.length], ["", 1], what);
   }
 });
 
