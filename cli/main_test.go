@@ -13,9 +13,11 @@ import (
 
 	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 func TestMain(m *testing.M) {
+	rig.ManyAtOnce()
 	testscript.Main(leakChecked{postgrestest.Wrap(m)}, map[string]func(){
 		"holdpoint": func() {
 			os.Exit(cli.Run(context.Background(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))

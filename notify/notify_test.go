@@ -39,7 +39,10 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) {
+	rig.ManyAtOnce()
+	rig.Main(m)
+}
 
 // inbox has what came for people, over HTTP and SMTP.
 type inbox struct {

@@ -6,4 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) {
+	rig.ManyAtOnce()
+	rig.Main(m)
+}

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"strconv"
@@ -18,6 +19,14 @@ import (
 
 // Patience is the time after which a step counts as hung.
 const Patience = 60 * time.Second
+
+// ManyAtOnce lets eight tests of a package run at once, because they wait more than they compute. TestMain calls it first;
+// -parallel has precedence.
+func ManyAtOnce() {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err) // the flag is one of package testing
+	}
+}
 
 // Main is called by TestMain of a package that uses the rig. It runs the tests, stops their
 // Postgres, removes the programs that they built, calls the given functions, and fails if a
