@@ -92,22 +92,24 @@ async function ask(address, options = {}) {
   return response.json();
 }
 
-// isSignedIn reports whether a decision of this worker would be its person's: by their cookie, or where nobody signs in. On a
-// loopback address the sign-in is the page's alone, and notifications have no buttons.
-const isSignedIn = () => ask("/v1/me").then(me => ["operator", "admin"].includes(me.role), () => false);
+// mayDeny reports whether this worker can deny. On a loopback address the sign-in is the page's alone, so it can only where
+// nobody signs in. Elsewhere the cookie decides at the press: asking here would keep a sign-in alive that nobody uses.
+const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(location.hostname);
+const mayDeny = async () => !isLoopback || ask("/v1/me").then(me => ["operator", "admin"].includes(me.role)).catch(() => false);
 
 // deny denies the approval of a notification, and the answer takes its place. What may not have been recorded opens the
 // request, where the person reads how it stands, or a notification says so.
 async function deny({ body, tag, data }) {
+  const settled = async () => tag && (await registration.getNotifications({ tag })).some(one => !one.data.handle);
   const say = (title, more) => registration.showNotification(title, { body, ...(tag && { tag }), silent: true, icon, data: { ...data, id: "" }, ...more });
   try {
     const { run_id: run, request } = await ask("/v1/requests/" + encodeURIComponent(data.handle));
     await ask(`/v1/runs/${encodeURIComponent(run)}/approvals`, {
-      method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID(), "X-Via": "notification" },
+      method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID(), "X-Via": "notification", ...(data.actor && { "X-Actor": data.actor }) },
       body: JSON.stringify({ resolutions: [{ request_id: request.id, handle: data.handle, input_digest: request.input_digest, behavior: "deny" }] }),
     });
   } catch {
-    return open(data.path).catch(() => say("This may not be denied yet", { actions: buttons }));
+    return open(data.path).catch(async () => await settled() || say("The denial may not have been recorded", { actions: buttons }));
   }
   return say("Denied");
 }
@@ -118,7 +120,7 @@ const windows = () => clients.matchAll({ type: "window", includeUncontrolled: tr
 // people who look at the inbox, or if the message is silent because the request is settled. A browser takes the permission
 // away from a worker that shows nothing, so the outcome is shown first and closed for people who look at the inbox.
 async function show({ title, body, tag, navigate, silent: settled, data }) {
-  const actions = data?.handle && await isSignedIn() ? buttons : [];
+  const actions = data?.handle && await mayDeny() ? buttons : [];
   const focused = (await windows()).some(one => one.focused);
   const silent = focused || settled === true;
   const id = String(data?.id ?? "");
@@ -137,7 +139,13 @@ async function open(path) {
   return there ? there.focus() : clients.openWindow(path);
 }
 
-addEventListener("push", event => event.waitUntil(show(read(event.data))));
+// Messages are shown one after the other: the outcome of a request must not give way to the message that asked for it.
+let last = Promise.resolve();
+addEventListener("push", event => {
+  const next = () => show(read(event.data));
+  last = last.then(next, next);
+  event.waitUntil(last);
+});
 addEventListener("notificationclick", event => {
   const { notification, action } = event;
   notification.close();

@@ -1,6 +1,6 @@
 // Tells a person who looks elsewhere of a request that arrives, and the icon of the page how many are pending.
 
-import { mayDecide, settings } from "./api.js";
+import { headers, mayDecide, settings } from "./api.js";
 import { plain } from "./marks.js";
 import { showNotification } from "./push.js";
 import { sessionName } from "./same_call.js";
@@ -22,7 +22,7 @@ async function notify(one) {
   const denies = one.kind === "approval" && mayDecide() && !settings.get("session");
   await showNotification(plain(`${one.agent} in ${sessionName(one)}`), {
     body: plain(one.request.tool_name ?? "A question"), tag: one.handle, ...(denies && { actions: [{ action: "deny", title: "Deny" }, { action: "open", title: "Open" }] }),
-    data: { id: "", handle: one.handle, path: "/?prompt=" + encodeURIComponent(one.handle) },
+    data: { id: "", handle: one.handle, actor: headers()["X-Actor"] ?? "", path: "/?prompt=" + encodeURIComponent(one.handle) },
   });
 }
 

@@ -8,10 +8,10 @@ const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/sw.js", "utf8");
 
 // world answers the worker's calls by answers, a function of the address, the method and the body: a document, or a number, which is a
 // status. Without it nothing can be reached.
-function world(tabs = [], answers = null, opens = true) {
+function world(tabs = [], answers = null, { opens = true, hostname = "holdpoint.example" } = {}) {
   const shown = [], opened = [], closed = [], listeners = {}, calls = [];
   const scope = {
-    URL, AbortSignal, crypto, location: { origin: "https://holdpoint.example" },
+    URL, AbortSignal, crypto, location: { origin: "https://holdpoint.example", hostname },
     fetch: async (address, { method = "GET", headers, body } = {}) => {
       if (!answers) throw new TypeError("Failed to fetch");
       if (method !== "GET") calls.push({ address, headers, body: JSON.parse(body) });
@@ -140,24 +140,46 @@ test("a denial that was not recorded says nothing, and opens the request", async
 });
 
 test("a denial that was not recorded, too late for a page, says so in a notification", async () => {
-  const w = world([], signedIn(() => 503), false);
+  const w = world([], signedIn(() => 503), { opens: false });
   await w.push(asking);
   await w.press(w.shown[0], "deny");
-  assert.deepEqual([w.shown[1].title, w.shown[1].tag, names(w.shown[1])], ["This may not be denied yet", "t", "Deny,Open"]);
+  assert.deepEqual([w.shown[1].title, w.shown[1].tag, names(w.shown[1])], ["The denial may not have been recorded", "t", "Deny,Open"]);
   await w.press(w.shown[1], "deny");
   assert.equal(w.calls.length, 2);
 });
 
+test("a failed denial does not take the place of the outcome", async () => {
+  const w = world([], signedIn(() => 409), { opens: false });
+  await w.push(asking);
+  await w.push(message("/?prompt=request_1", { title: "Approval of deploy: allowed", silent: true, data: { id: "3" } }));
+  await w.press(w.shown[0], "deny");
+  assert.deepEqual([w.shown.at(-1).title, w.shown.length], ["Approval of deploy: allowed", 2]);
+});
+
+test("the outcome is shown last, however long the message before it takes", async () => {
+  let answer;
+  const asked = new Promise(done => { answer = done; });
+  const w = world([], () => asked, { hostname: "localhost" });
+  const both = [w.push(asking), w.push(message("/", { title: "Approval of deploy: allowed", silent: true, data: { id: "3" } }))];
+  answer({ role: "operator" });
+  await Promise.all(both);
+  assert.deepEqual(w.shown.map(one => one.title), ["Approval needed: deploy", "Approval of deploy: allowed"]);
+});
+
 test("only an approval that this worker may deny has buttons", async () => {
-  for (const [what, answers, text] of [
-    ["nobody is signed in", () => 401, asking],
-    ["who is signed in may only read", () => ({ role: "observer" }), asking],
-    ["the service cannot be reached", null, asking],
-    ["a question, an outcome or a count", signedIn(), message("/")],
+  const local = { hostname: "127.0.0.1" };
+  for (const [what, answers, text, more, buttons] of [
+    ["the page alone is signed in", () => 401, asking, local, ""],
+    ["who is signed in may only read", () => ({ role: "observer" }), asking, local, ""],
+    ["an answer of something else", () => null, asking, local, ""],
+    ["the service cannot be reached", null, asking, local, ""],
+    ["nobody signs in", signedIn(), asking, local, "Deny,Open"],
+    ["a cookie, which is not asked for", () => assert.fail("a call"), asking, {}, "Deny,Open"],
+    ["a question, an outcome or a count", signedIn(), message("/"), {}, ""],
   ]) {
-    const w = world([], answers);
+    const w = world([], answers, more);
     await w.push(text);
-    assert.deepEqual([names(w.shown[0]), w.shown.length], ["", 1], what);
+    assert.deepEqual([names(w.shown[0]), w.shown.length], [buttons, 1], what);
   }
 });
 
