@@ -31,8 +31,8 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "live"})
 }
 
-// ready reports whether the service can handle requests: the database answers, its schema has this
-// program's version, and the server does not drain.
+// ready reports whether the service can handle requests: the database answers, its schema is not
+// older than this program, and the server does not drain.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.draining.Err() != nil {
 		return runs.ErrClosed

@@ -35,8 +35,8 @@ type Instance interface {
 	// NowMs returns the current time of the clock that decides: the database's on Postgres,
 	// the process's on SQLite.
 	NowMs(ctx context.Context) (int64, error)
-	// Ready returns nil when the database answers and has this program's schema. Otherwise the error
-	// says what is wrong.
+	// Ready returns nil when the database answers and has this program's schema or a newer one.
+	// Otherwise the error says what is wrong.
 	Ready(ctx context.Context) error
 	// Subscribe calls the function with the notice of each commit of this process, and with notices
 	// of other replicas if the engine receives them. The function is called on the commit path and

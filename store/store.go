@@ -184,8 +184,12 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A program must not work on a schema that it does not know.
-	if err := opened.Ready(ctx); err != nil {
+	err = opened.Ready(ctx)
+	if err == nil {
+		// Ready accepts a newer schema, on which a program may continue but not start.
+		err = opened.CheckSchema(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil

@@ -143,6 +143,42 @@ func TestADatabaseFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 	}
 }
 
+// A program that runs continues on a newer schema, but none starts on one.
+func TestANewerSchemaIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func(t *testing.T) (url string, connect func() (*sql.DB, error)){
+		"sqlite": func(t *testing.T) (string, func() (*sql.DB, error)) {
+			path := filepath.Join(t.TempDir(), "holdpoint.db")
+			return "sqlite:" + path, func() (*sql.DB, error) { return sql.Open("sqlite", path) }
+		},
+		"postgres": func(t *testing.T) (string, func() (*sql.DB, error)) {
+			url := postgrestest.URL(t)
+			return url, func() (*sql.DB, error) { return postgres.OpenDB(url) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, connect := create(t)
+			opened, err := store.Open(t.Context(), url, store.Options{})
+			require.NoError(t, err)
+			db, err := connect()
+			require.NoError(t, err)
+			_, err = db.ExecContext(t.Context(), "INSERT INTO "+migrations.Table+" (version_id, is_applied) VALUES (99999, true)")
+			require.NoError(t, err)
+			require.NoError(t, db.Close())
+			require.NoError(t, opened.Ready(t.Context()))
+			require.NoError(t, opened.Close())
+
+			for _, keep := range []bool{false, true} {
+				_, err = store.Open(t.Context(), url, store.Options{KeepSchema: keep})
+				require.ErrorIs(t, err, migrations.ErrSchemaAhead)
+			}
+			_, err = store.Inspect(t.Context(), url)
+			require.ErrorIs(t, err, migrations.ErrSchemaAhead)
+		})
+	}
+}
+
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	first, err := store.Open(t.Context(), "sqlite::memory:", store.Options{NowMs: func() int64 { return 7 }})

@@ -290,8 +290,12 @@ func (s *Store) Pools() []door.PoolState {
 	return []door.PoolState{state("lanes", s.lanes), state("reads", s.reads)}
 }
 
+// CheckSchema returns an error unless the schema is exactly the one known to this program; see
+// [migrations.Migrator.Check].
+func (s *Store) CheckSchema(ctx context.Context) error { return s.migrator.Check(ctx) }
+
 // Ready implements runs.Instance. Its errors wrap migrations.ErrSchemaBehind,
-// migrations.ErrSchemaAhead, migrations.ErrSchemaUnreleased or runs.ErrUnavailable.
+// migrations.ErrSchemaUnreleased or runs.ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.door.Stalled(); err != nil {
 		return err
@@ -304,14 +308,15 @@ func (s *Store) Ready(ctx context.Context) error {
 	if readOnly {
 		return &runs.NotReadyError{Detail: "the database server takes no writes: is it a standby?", Err: runs.ErrUnavailable}
 	}
-	err := s.migrator.Check(ctx)
-	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) || errors.Is(err, migrations.ErrSchemaUnreleased) {
+	err := s.CheckSchema(ctx)
+	switch {
+	case err == nil, errors.Is(err, migrations.ErrSchemaAhead):
+		// While a newer program migrates, only the replicas of this one may be able to serve.
+		return nil
+	case errors.Is(err, migrations.ErrSchemaBehind), errors.Is(err, migrations.ErrSchemaUnreleased):
 		return &runs.NotReadyError{Detail: err.Error(), Err: err}
 	}
-	if err != nil {
-		return readFailure(ctx, err)
-	}
-	return nil
+	return readFailure(ctx, err)
 }
 
 // announce publishes a commit in this process, and soon to the others.

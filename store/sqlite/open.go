@@ -186,16 +186,10 @@ func (s *Store) Ready(ctx context.Context) error {
 	case err != nil:
 		return err
 	case current < s.schema:
-		return otherSchema("%w (it is at %d, this program needs %d)", migrations.ErrSchemaBehind, current, s.schema)
-	case current > s.schema:
-		return otherSchema("%w (it is at %d, this program knows %d)", migrations.ErrSchemaAhead, current, s.schema)
+		err := fmt.Errorf("%w (it is at %d, this program needs %d)", migrations.ErrSchemaBehind, current, s.schema)
+		return &runs.NotReadyError{Detail: err.Error(), Err: err}
 	}
 	return nil
-}
-
-func otherSchema(format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &runs.NotReadyError{Detail: err.Error(), Err: err}
 }
 
 // Close implements upkeep.Keeper.

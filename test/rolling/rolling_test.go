@@ -5,16 +5,19 @@ package rolling
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -22,7 +25,7 @@ import (
 // earlier one.
 const previousVariable = "HOLDPOINT_PREVIOUS"
 
-// example is the step that stands in for a later one while there is only the baseline.
+// example is the step that stands in for a later one.
 const example = "migrations/testdata/next/postgres/example.sql"
 
 func git(t *testing.T, args ...string) string {
@@ -43,18 +46,21 @@ func versions(t *testing.T) (old, next string, steps int) {
 	require.NoError(t, err)
 	today := stepsIn(t, root)
 	if os.Getenv(previousVariable) == "" && len(today) == 1 {
-		return rig.Program(t), withExample(t, root), 1
+		return rig.Program(t), withExample(t, root, today), 1
 	}
 	old, before := previous(t, slices.Max(today))
 	require.Less(t, len(before), len(today), "the version before has fewer steps")
 	return old, rig.Program(t), len(today) - len(before)
 }
 
-// withExample builds today's program with the example as its second step.
-func withExample(t *testing.T, root string) string {
+// withExample builds today's program with the example as the step after today's.
+func withExample(t *testing.T, root string, today []string) string {
 	t.Helper()
+	number, _, _ := strings.Cut(slices.Max(today), "_")
+	newest, err := strconv.Atoi(number)
+	require.NoError(t, err)
 	text, err := json.Marshal(map[string]map[string]string{"Replace": {
-		filepath.Join(root, "migrations", "postgres", "00002_example.sql"): filepath.Join(root, example),
+		filepath.Join(root, "migrations", "postgres", fmt.Sprintf("%05d_example.sql", newest+1)): filepath.Join(root, example),
 	}})
 	require.NoError(t, err)
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
@@ -164,4 +170,27 @@ func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	returned := back.History()
 	returned.RequireKept(t, replicas[0])
 	history.RequireKept(t, replicas[0], "what was decided on the way forth is there")
+}
+
+// Until the first new replica serves, a balancer has only the old ones.
+func TestReplicasStayReadyWhileTheNextVersionMigrates(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	next := withExample(t, root, stepsIn(t, root))
+	cluster := rig.NewCluster(t, rig.ClusterOptions{})
+	require.NoError(t, cluster.Start())
+	database, err := cluster.CreateDatabase("holdpoint")
+	require.NoError(t, err)
+	_, urls := rig.StartReplicas(t, 2, rig.Options{Database: database})
+
+	code, stdout, stderr := rig.RunProgram(t, next, "migrate", "up", "--database", database)
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "applied")
+	for _, url := range urls {
+		c, err := client.New(url)
+		require.NoError(t, err)
+		t.Cleanup(c.Close)
+		rig.Await(t, func() bool { return c.Ready(t.Context()) == nil }, url)
+	}
 }
