@@ -49,3 +49,19 @@ func TestShippedUnitLetsTheServiceReadItsAddresses(t *testing.T) {
 	families, _, _ = strings.Cut(families, "\n")
 	require.ElementsMatch(t, []string{"AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"}, strings.Fields(families))
 }
+
+// A worker that continues after a restore may have the same fence as the next holder of its run.
+func TestRestoresStopTheWorkers(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/back-up.md")
+	require.NoError(t, err)
+	for _, engine := range []string{"SQLite", "Postgres"} {
+		_, section, found := strings.Cut(string(text), "\n## "+engine+"\n")
+		require.True(t, found, engine)
+		section, _, _ = strings.Cut(section, "\n## ")
+		_, steps, found := strings.Cut(section, "To restore")
+		require.True(t, found, engine)
+		steps, _, _ = strings.Cut(steps, "\n\n")
+		require.Contains(t, steps, "workers", engine)
+	}
+}
