@@ -65,3 +65,23 @@ func TestRestoresStopTheWorkers(t *testing.T) {
 		require.Contains(t, steps, "workers", engine)
 	}
 }
+
+// Connections still arrive while a pod's endpoint is removed, and a service that was told to stop refuses them.
+func TestShippedManifestServesUntilItsEndpointIsRemoved(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "kubernetes", "deployment.yaml"))
+	require.NoError(t, err)
+	seconds := func(pattern string) int {
+		t.Helper()
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1)
+		require.Len(t, found, 1, pattern)
+		number, err := strconv.Atoi(found[0][1])
+		require.NoError(t, err)
+		return number
+	}
+	// After the default of --shutdown-timeout, the database has 2 s to close.
+	const stopping = 30 + 2
+	sleep := seconds(`preStop: \{sleep: \{seconds: (\d+)\}\}`)
+	require.Positive(t, sleep)
+	require.Less(t, sleep+stopping, seconds(`terminationGracePeriodSeconds: (\d+)`))
+}
