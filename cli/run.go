@@ -76,11 +76,10 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	args = helpFirst(args)
+	// The help of a command needs no context.
+	var noContext error
 	if usesContext(args) {
-		if err := chooseContext(terminal, args, lookupEnv); err != nil {
-			code, cause := console.CodeOf(err)
-			return fail(terminal, args, code, cause)
-		}
+		noContext = chooseContext(terminal, args, lookupEnv)
 	}
 	var program program
 	helped := false
@@ -105,6 +104,10 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 	command, err := parser.Parse(args)
 	if helped {
 		return console.ExitDone
+	}
+	if noContext != nil {
+		code, cause := console.CodeOf(noContext)
+		return fail(terminal, args, code, cause)
 	}
 	if err != nil {
 		code := fail(terminal, args, console.ExitUsage, unknownCommand(aboutFile(err)))
@@ -202,10 +205,24 @@ func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Co
 
 // withoutContext are the commands that call no service, or manage contexts. They must work
 // even if the current context does not exist.
-var withoutContext = []string{"contexts", "serve", "migrate", "doctor", "demo", "demo-service", "completion", "man", "version"}
+var withoutContext = []string{
+	"contexts", "serve", "config", "migrate", "backup", "doctor", "intake", "secrets", "demo", "demo-service", "completion", "man", "version",
+}
 
+// usesContext reports whether a command line may call the service of a context.
 func usesContext(args []string) bool {
-	return len(args) > 0 && !slices.Contains(withoutContext, args[0])
+	if len(args) == 0 || slices.Contains(withoutContext, args[0]) {
+		return false
+	}
+	if args[0] == "tokens" {
+		_, inDatabase := console.FlagValue(args, "--database")
+		return !inDatabase
+	}
+	if args[0] == "audit" && len(args) > 1 && args[1] == "verify" {
+		keys, _ := console.FlagValue(args, "--keys")
+		return strings.Contains(keys, "://")
+	}
+	return true
 }
 
 // chooseContext returns the context of the call.

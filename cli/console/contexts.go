@@ -123,7 +123,7 @@ func (c *Contexts) Names() []string {
 // Choose returns the context named on the command line or in the environment, or else the
 // current one; an empty one if there is none.
 func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) (Context, error) {
-	name, given := flagValue(args, "--context")
+	name, given := FlagValue(args, "--context")
 	if !given {
 		name, _ = lookupEnv("HOLDPOINT_CONTEXT")
 	}
@@ -145,8 +145,8 @@ func (c *Contexts) Unknown(name string) error {
 	return Usage("no context %q; choose from: %s", name, strings.Join(c.Names(), ", "))
 }
 
-// flagValue finds a flag, and stops before the command line of another program.
-func flagValue(args []string, flag string) (value string, given bool) {
+// FlagValue finds a flag on a command line, and stops before the command line of another program.
+func FlagValue(args []string, flag string) (value string, given bool) {
 	for i, argument := range args {
 		switch {
 		case argument == "--":
