@@ -253,3 +253,24 @@ func TestWhatIsNoRequestIsRefusedInPlainText(t *testing.T) {
 		require.NoError(t, connection.Close())
 	}
 }
+
+// The greeting says who may decide, and names no address that a browser cannot open.
+func TestTheGreetingSaysWhoMayDecide(t *testing.T) {
+	t.Parallel()
+	const unneeded = "--auth=none: no call needs a token, so "
+	socket := "unix:" + filepath.Join(t.TempDir(), "s")
+	for _, c := range []struct{ listen, auth, said string }{
+		{"127.0.0.1:0", "auto", "No tokens exist yet, so every program on this machine can decide. Create one:"},
+		{"127.0.0.1:0", "none", unneeded + "every program on this machine can decide."},
+		{"127.0.0.1:0", "required", "Calls need a token: "},
+		{socket, "auto", "No tokens exist yet, so every program of this user can decide. Create one:"},
+		{socket, "none", unneeded + "every program of this user can decide."},
+	} {
+		_, stop := serve(t, append(inMemory(t), "--listen", c.listen, "--auth", c.auth)...)
+		greeting := stop().stdout
+		require.Contains(t, greeting, c.said)
+		require.Equal(t, c.auth == "auto", strings.Contains(greeting, "Create one"), greeting)
+		require.Equal(t, c.listen != socket, strings.Contains(greeting, "in a browser"), greeting)
+		require.Equal(t, c.listen != socket, strings.Contains(greeting, "in the inbox"), greeting)
+	}
+}

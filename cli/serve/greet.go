@@ -20,42 +20,46 @@ func announce(logger *slog.Logger, url, data string, open, reachable bool) {
 	logger.Info("listening", about...)
 }
 
-// greet prints the service's address, the location of its data, and a command to try.
-func greet(terminal *console.Console, url, data string, open, reachable bool) {
+// greet prints the service's address, the location of its data, and a command to try. It is open
+// if no call needs a token now.
+func (s *service) greet(terminal *console.Console, url string, open bool) {
 	program, flag := console.Program(), ""
 	if url != console.DefaultServerURL {
 		flag = " --server " + url
 	}
-	curled := url
+	inbox, decide, callers, curled := "Inbox: open "+url+" in a browser\n", "decide in the inbox, or in a third", "every program on this machine", url
 	if path, isSocket := strings.CutPrefix(url, unixScheme); isSocket {
+		// Only its owner may use the socket, and no browser can.
+		inbox, decide, callers = "", "decide in a third", "every program of this user"
 		curled = "--unix-socket " + prompt.QuoteArgument(path) + " http://localhost"
 	}
 	openness := "Calls need a token: " + program + " tokens create --help"
 	switch {
-	case open && !reachable:
-		openness = "No tokens exist yet, so every program on this machine can decide. Create one:\n\n  " +
-			program + " tokens create" + flag + " --name admin --role admin"
-	case open:
+	case open && !isLoopback(s.listener):
 		openness = "WARNING: no authentication, and other machines may reach this service. Anyone who can reach it can decide."
+	case s.Auth == authNone:
+		openness = "--auth=none: no call needs a token, so " + callers + " can decide."
+	case open:
+		openness = "No tokens exist yet, so " + callers + " can decide. Create one:\n\n  " +
+			program + " tokens create" + flag + " --name admin --role admin"
 	}
-	fmt.Fprintf(terminal.Stdout, `Inbox: open %[2]s in a browser
-holdpoint %[1]s listens on %[2]s
-Its data: %[3]s
-%[4]s
+	fmt.Fprintf(terminal.Stdout, `%[1]sholdpoint %[2]s listens on %[3]s
+Its data: %[4]s
+%[5]s
 
 Try it, in another terminal:
 
-  %[5]s exec%[6]s --reason "to see it wait" -- echo it ran
+  %[6]s exec%[7]s --reason "to see it wait" -- echo it ran
 
-and decide in the inbox, or in a third:
+and %[8]s:
 
-  %[5]s approvals list%[6]s
-  %[5]s approvals allow%[6]s HANDLE
+  %[6]s approvals list%[7]s
+  %[6]s approvals allow%[7]s HANDLE
 
 or list pending approvals over HTTP:
 
-  curl %[7]s/v1/approvals
+  curl %[9]s/v1/approvals
 
-Process %[8]d; stop it with Ctrl-C, test a crash with: kill -9 %[8]d
-`, console.Version(), url, data, openness, program, flag, curled, os.Getpid())
+Process %[10]d; stop it with Ctrl-C, test a crash with: kill -9 %[10]d
+`, inbox, console.Version(), url, s.Describe(), openness, program, flag, decide, curled, os.Getpid())
 }

@@ -80,7 +80,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	if c.LogFormat == "json" {
 		announce(s.logger, url, c.Describe(), open, !isLoopback(s.listener))
 	} else {
-		greet(terminal, url, c.Describe(), open, !isLoopback(s.listener))
+		s.greet(terminal, url, open)
 	}
 	if c.ListenFile != "" {
 		if err := writeListenFile(c.ListenFile, url); err != nil {
