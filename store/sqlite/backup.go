@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/holdpoint/holdpoint/migrations"
 )
@@ -79,14 +80,38 @@ func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if bytes, err = syncFile(copied); err != nil {
 		return 0, fmt.Errorf("back up: %w", err)
 	}
-	// A link, unlike a rename, never replaces a file.
-	if err := os.Link(copied, to); err != nil {
+	if err := place(copied, to); err != nil {
 		return 0, fmt.Errorf("back up to %s: %w", to, err)
 	}
 	if _, err := syncFile(filepath.Dir(to)); err != nil {
 		return 0, fmt.Errorf("back up: %w", err)
 	}
 	return bytes, nil
+}
+
+// link is [os.Link], except in tests.
+var link = os.Link
+
+// place moves a file to a path on the same disk, which must be free.
+func place(file, to string) error {
+	// A link, unlike a rename, never replaces a file.
+	err := link(file, to)
+	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	// The disk has no hard links, like FAT: claim the name, and replace only the claim.
+	claim, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = claim.Close()
+	if err == nil {
+		err = os.Rename(file, to)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(to))
+	}
+	return nil
 }
 
 func copyInto(ctx context.Context, path, to string) (err error) {
