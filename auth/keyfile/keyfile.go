@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
 // PrivateKey is the type of the PEM block of a private key.
@@ -23,8 +25,8 @@ func CreatePrivate(path string, key any) error {
 	return Create(path, pem.EncodeToMemory(&pem.Block{Type: PrivateKey, Bytes: der}))
 }
 
-// Create creates a file with mode 0600 atomically. It keeps an existing file, even if another
-// process creates it at the same time.
+// Create creates a file with mode 0600 atomically, and returns when it is on the disk. It keeps an
+// existing file, even if another process creates it at the same time.
 func Create(path string, text []byte) (err error) {
 	// CreateTemp uses mode 0600.
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
@@ -36,8 +38,26 @@ func Create(path string, text []byte) (err error) {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(file.Name(), path); !errors.Is(err, fs.ErrExist) {
+	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	// Without this, a power cut could lose a key that is already in use.
+	return syncDirectory(filepath.Dir(path))
+}
+
+// syncDirectory has the names in a directory reach the disk. Windows cannot sync directories. It is a
+// variable for tests.
+var syncDirectory = func(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = directory.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // some network disks cannot, either
+	}
+	return errors.Join(err, directory.Close())
 }

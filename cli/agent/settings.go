@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,10 +23,21 @@ func replaceFile(path string, text []byte) error {
 		mode = info.Mode().Perm()
 	}
 	temporary := path + ".holdpoint"
-	if err := os.WriteFile(temporary, text, mode); err != nil {
+	if err := writeSynced(temporary, text, mode); err != nil {
 		return err
 	}
 	return os.Rename(temporary, path)
+}
+
+// writeSynced is [os.WriteFile] for a file that is renamed afterwards: a power cut could leave an
+// empty file under the new name, and the agent would run without its hook.
+func writeSynced(path string, text []byte, mode fs.FileMode) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 const mostLinks = 40
