@@ -81,7 +81,7 @@ func Read(source func() (string, error)) (*Keys, error) {
 	return keys, nil
 }
 
-// Load is [Read] for a file. A missing file is created with one new key and mode 0600. When several
+// Load is [ReadFile], but a missing file is created with one new key and mode 0600. When several
 // processes create it at once, all of them get the same key.
 func Load(path string) (*Keys, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -91,6 +91,11 @@ func Load(path string) (*Keys, error) {
 			return nil, fmt.Errorf("create the secret key file: %w", err)
 		}
 	}
+	return ReadFile(path)
+}
+
+// ReadFile is [Read] for a file.
+func ReadFile(path string) (*Keys, error) {
 	return Read(func() (string, error) {
 		text, err := os.ReadFile(path)
 		return string(text), err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/go-json-experiment/json"
 
@@ -26,12 +25,7 @@ const secretKeyVariable = "HOLDPOINT_SECRET_KEY"
 // SecretKeys returns the keys of a file, or of the environment if the path is empty; nil if
 // there are none.
 func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
-	return secretKeys(terminal, path, func(path string) (*sealing.Keys, error) {
-		return sealing.Read(func() (string, error) {
-			text, err := os.ReadFile(path)
-			return string(text), err
-		})
-	})
+	return secretKeys(terminal, path, sealing.ReadFile)
 }
 
 // ServiceKeys is [SecretKeys] for the service, which creates a missing file.

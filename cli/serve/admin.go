@@ -31,9 +31,6 @@ func (c *Command) listenAdmin(ctx context.Context) (*admin, error) {
 	if c.AdminAddr == "" {
 		return nil, nil
 	}
-	if err := checkAdminAddress(c.AdminAddr); err != nil {
-		return nil, err
-	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", c.AdminAddr)
 	if err != nil {

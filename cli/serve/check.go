@@ -15,36 +15,42 @@ import (
 // Check returns the error with which serve refuses these flags and this environment. It does not
 // read files or databases.
 func (c *Command) Check(terminal *console.Console) error {
-	if err := c.check(); err != nil {
+	return (&service{Command: c}).parse(terminal)
+}
+
+// parse is [Command.Check], and keeps what it has parsed.
+func (s *service) parse(terminal *console.Console) (err error) {
+	if err := s.check(); err != nil {
 		return err
 	}
-	if err := c.CheckURL(); err != nil {
+	if err := s.CheckURL(); err != nil {
 		return err
 	}
-	if _, err := reviewHook(c.ReviewHook); err != nil {
+	if s.review, err = reviewHook(s.ReviewHook); err != nil {
 		return err
 	}
-	if _, err := egress.ParseAllow(c.WebhookAllow); err != nil {
+	if s.guard.Allow, err = egress.ParseAllow(s.WebhookAllow); err != nil {
 		return console.Usage("--webhook-allow: %w", err)
 	}
-	if _, err := egress.ParseAllow(c.CallbackAllow); err != nil {
+	s.callbacks.Flag = "--callback-allow"
+	if s.callbacks.Allow, err = egress.ParseAllow(s.CallbackAllow); err != nil {
 		return console.Usage("--callback-allow: %w", err)
 	}
-	if err := c.checkCertificates(); err != nil {
+	if err := s.checkCertificates(); err != nil {
 		return err
 	}
-	if err := database.CheckServiceKeys(terminal, c.SecretKeyFile); err != nil {
+	if err := database.CheckServiceKeys(terminal, s.SecretKeyFile); err != nil {
 		return err
 	}
-	if _, _, err := c.collector(terminal); err != nil {
+	if _, _, err := s.collector(terminal); err != nil {
 		return err
 	}
-	if c.AdminAddr != "" {
-		if err := checkAdminAddress(c.AdminAddr); err != nil {
+	if s.AdminAddr != "" {
+		if err := checkAdminAddress(s.AdminAddr); err != nil {
 			return err
 		}
 	}
-	return checkAddress(c.Listen, c.reachable())
+	return checkAddress(s.Listen, s.reachable())
 }
 
 // reachable reports whether the service may listen on addresses that other machines can

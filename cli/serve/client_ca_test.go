@@ -103,11 +103,10 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	command := &Command{ClientCA: filepath.Join(directory, "ca.pem")}
-	_, err := command.certificates()
-	require.ErrorContains(t, err, "--client-ca needs --tls-cert")
+	require.ErrorContains(t, command.checkCertificates(), "--client-ca needs --tls-cert")
 	command.TLSCert, command.TLSKey = filepath.Join(directory, "cert.pem"), filepath.Join(directory, "key.pem")
 	writeCertificate(t, command.TLSCert, command.TLSKey, 1)
-	_, err = command.certificates()
+	_, err := command.certificates()
 	require.ErrorContains(t, err, "--client-ca")
 	require.NoError(t, os.WriteFile(command.ClientCA, []byte("none"), 0o600))
 	_, err = command.certificates()

@@ -104,22 +104,12 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 // configure reads the files named by flags. It opens nothing.
 func (c *Command) configure(terminal *console.Console) (*service, error) {
 	s := &service{Command: c, logLevel: &slog.LevelVar{}}
-	err := c.Check(terminal)
+	err := s.parse(terminal)
 	if err != nil {
-		return nil, err
-	}
-	if s.review, err = reviewHook(c.ReviewHook); err != nil {
 		return nil, err
 	}
 	if s.files, err = c.certificates(); err != nil {
 		return nil, err
-	}
-	if s.guard.Allow, err = egress.ParseAllow(c.WebhookAllow); err != nil {
-		return nil, console.Usage("--webhook-allow: %w", err)
-	}
-	s.callbacks.Flag = "--callback-allow"
-	if s.callbacks.Allow, err = egress.ParseAllow(c.CallbackAllow); err != nil {
-		return nil, console.Usage("--callback-allow: %w", err)
 	}
 	if err = s.readChannels(); err != nil {
 		return nil, console.Usage("--channels: %w", err)
