@@ -149,10 +149,9 @@ type Store interface {
 }
 
 // Open opens the database of a URL. It returns an error that wraps ErrURL if the URL names none,
-// sqlite.ErrInUse if another process has the file, migrations.ErrSchemaBehind or
-// migrations.ErrSchemaAhead if this program does not know the schema and KeepSchema is set,
-// migrations.ErrSchemaUnreleased if the schema is older than the first release, or the engine's own
-// error.
+// sqlite.ErrInUse if another process has the file, migrations.ErrSchemaAhead if the schema is newer
+// than this program knows, migrations.ErrSchemaBehind if it is older and KeepSchema is set,
+// migrations.ErrSchemaUnreleased if it is older than the first release, or the engine's own error.
 func Open(ctx context.Context, url string, options Options) (Store, error) {
 	at, err := locate(url)
 	if err != nil {

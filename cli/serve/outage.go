@@ -81,7 +81,7 @@ func check(ctx context.Context, ready func(context.Context) error) bool {
 }
 
 // answers reports whether the database answers, by the error of a readiness check. A replica may be not ready
-// for another reason for long, for example because a newer one has migrated the schema.
+// for another reason for long, for example because its migrations were reverted.
 func answers(err error) bool {
 	return err == nil || errors.As(err, new(*runs.NotReadyError)) && !errors.Is(err, runs.ErrUnavailable)
 }

@@ -116,12 +116,12 @@ func TestFailuresDuringTheFirstCheckAreBounded(t *testing.T) {
 	})
 }
 
-// A replica that is not ready for good, because a newer one has migrated the schema, logs its failures again.
+// A replica that is not ready for good, because its migrations were reverted, logs its failures again.
 func TestAnOutageEndsAlsoWhereAReplicaIsNotReady(t *testing.T) {
 	t.Parallel()
-	ahead := &runs.NotReadyError{Detail: "the schema is newer", Err: errors.New("schema ahead")}
+	behind := &runs.NotReadyError{Detail: "the schema is older", Err: errors.New("schema behind")}
 	require.True(t, answers(nil))
-	require.True(t, answers(ahead))
+	require.True(t, answers(behind))
 	require.False(t, answers(errors.New("gone")))
 	require.False(t, answers(&runs.NotReadyError{Detail: "a standby?", Err: runs.ErrUnavailable}))
 	synctest.Test(t, func(t *testing.T) {
@@ -129,18 +129,18 @@ func TestAnOutageEndsAlsoWhereAReplicaIsNotReady(t *testing.T) {
 		o := newOutage(slog.NewTextHandler(&log, nil), func() int64 { return time.Now().UnixMilli() })
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		var schemaAhead atomic.Bool
+		var schemaBehind atomic.Bool
 		go func() {
 			ended <- o.run(ctx, func(context.Context) error {
-				if schemaAhead.Load() {
-					return ahead
+				if schemaBehind.Load() {
+					return behind
 				}
 				return errors.New("gone")
 			})
 		}()
 		slog.New(o.handler()).Error("request", slog.Any("error", runs.ErrUnavailable))
 		synctest.Wait()
-		schemaAhead.Store(true)
+		schemaBehind.Store(true)
 		time.Sleep(outageInterval)
 		synctest.Wait()
 		require.Contains(t, log.String(), "the database answers again")
