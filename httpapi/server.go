@@ -143,6 +143,5 @@ func (s *Server) StoredUse() float64 { return s.store.stored.Use() }
 func (s *Server) BacklogUse() wire.Waiting { return s.store.backlog.Use() }
 
 // Drain answers every held request at once, ends every stream, and makes /readyz fail. Other
-// requests continue, so http.Server.Shutdown finishes soon after. Pass it to RegisterOnShutdown. A
-// second call has no effect.
+// requests continue, so http.Server.Shutdown finishes soon after. Call it before. A second call has no effect.
 func (s *Server) Drain() { s.drain() }
