@@ -50,8 +50,9 @@ func TestShippedUnitLetsTheServiceReadItsAddresses(t *testing.T) {
 	require.ElementsMatch(t, []string{"AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"}, strings.Fields(families))
 }
 
-// A worker that continues after a restore may have the same fence as the next holder of its run.
-func TestRestoresStopTheWorkers(t *testing.T) {
+// A worker that continues after a restore may have the same fence as the next holder of its run, and a token that
+// was revoked after the backup works again.
+func TestRestoresStopTheWorkersAndRevokeAgain(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/back-up.md")
 	require.NoError(t, err)
@@ -61,8 +62,12 @@ func TestRestoresStopTheWorkers(t *testing.T) {
 		section, _, _ = strings.Cut(section, "\n## ")
 		_, steps, found := strings.Cut(section, "To restore")
 		require.True(t, found, engine)
-		steps, _, _ = strings.Cut(steps, "\n\n")
-		require.Contains(t, steps, "workers", engine)
+		last := 0
+		for _, step := range []string{"stop", "workers", "[revoke again](#what-a-restored-database-lacks)", "start the", "then the workers"} {
+			at := strings.Index(steps[last:], step)
+			require.GreaterOrEqual(t, at, 0, "%s: %s", engine, step)
+			last += at
+		}
 	}
 }
 
