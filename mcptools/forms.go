@@ -230,13 +230,8 @@ func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams
 
 // messageOf returns the text of a typed question: its message or question, and the payload if that has more.
 func messageOf(request *api.UserQuestionRequest) string {
-	var payload map[string]api.JSON
-	var message string
-	alone := json.Unmarshal(request.Payload, &payload) == nil && len(payload) == 1
-	if json.Unmarshal(payload["message"], &message) != nil || message == "" {
-		message, alone = prompt.QuestionText(request), prompt.OnlyQuestion(request)
-	}
-	if alone {
+	message := prompt.QuestionText(request)
+	if prompt.OnlyQuestion(request) {
 		return message
 	}
 	return message + "\n" + prompt.Indented(request.Payload)

@@ -71,16 +71,27 @@ func QuestionText(request *api.UserQuestionRequest) string {
 	if len(texts) > 0 {
 		return strings.Join(texts, " / ")
 	}
-	var payload struct {
-		Question string `json:"question"`
-	}
-	if json.Unmarshal(request.Payload, &payload) == nil && payload.Question != "" {
-		return payload.Question
+	if _, text := asking(request.Payload); text != "" {
+		return text
 	}
 	if request.Payload != nil {
 		return Compact(request.Payload)
 	}
 	return Compact(request.ResponseSchema)
+}
+
+// asking returns the member of a payload that asks, and its text; "" and "" where there is none.
+func asking(payload api.JSON) (name, text string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(payload, &members) != nil {
+		return "", ""
+	}
+	for _, name = range []string{"question", "message"} {
+		if json.Unmarshal(members[name], &text) == nil && text != "" {
+			return name, text
+		}
+	}
+	return "", ""
 }
 
 // OnlyQuestion reports whether QuestionText has everything that the payload of a request says.
@@ -94,7 +105,8 @@ func OnlyQuestion(request *api.UserQuestionRequest) bool {
 		return true
 	}
 	list, err := canonical.Members(request.Payload)
-	return err == nil && !slices.ContainsFunc(list, func(one canonical.Member) bool { return !one.Is("question") })
+	name, _ := asking(request.Payload)
+	return err == nil && !slices.ContainsFunc(list, func(one canonical.Member) bool { return !one.Is(name) })
 }
 
 // ReadList reads the items of a comma-separated list as options, whose labels may contain commas: at most longest items

@@ -16,6 +16,7 @@ func TestWhatTheTextOfAQuestionLeavesOut(t *testing.T) {
 	t.Parallel()
 	for payload, all := range map[string]bool{
 		``: true, `{"question":"Pay?"}`: true, `{"question":"Pay?","amount":5000}`: false, `{"amount":5000}`: true, `"Pay?"`: true,
+		`{"message":"Pay?"}`: true, `{"message":"Pay?","amount":5000}`: false, `{"question":"Pay?","message":"5000"}`: false, `{"message":{"amount":1}}`: true,
 		`{"question":"","amount":1}`: true, `{"question":{"amount":1}}`: true, `{"question":"Pay?","question":"Pay 5000?"}`: false,
 	} {
 		request := api.UserQuestionRequest{ResponseSchema: api.JSON(`true`)}
@@ -24,6 +25,7 @@ func TestWhatTheTextOfAQuestionLeavesOut(t *testing.T) {
 		}
 		require.Equal(t, all, prompt.OnlyQuestion(&request), payload)
 	}
+	require.Equal(t, "Pay?", prompt.QuestionText(&api.UserQuestionRequest{Payload: api.JSON(`{"message":"Pay?"}`)}))
 	structured := api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: "Pay?"}}, Payload: api.JSON(`{"question":"Pay?"}`)}
 	require.False(t, prompt.OnlyQuestion(&structured), "the payload may be about something else")
 }

@@ -117,6 +117,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"AllowAnd", f.allowAnd},
 		{"Questions", f.questions},
 		{"Forms", f.forms},
+		{"Payloads", f.payloads},
 		{"Unions", f.unions},
 		{"Labels", f.labels},
 		{"Unshown", f.unshown},

@@ -248,3 +248,39 @@ func (f *flows) questions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, api.StatusCancelled, ended.Status)
 }
+
+// payloads shows all that a question says: what its payload has besides the question, and the head of its form.
+func (f *flows) payloads(t *testing.T) {
+	p := f.open(t, "/")
+	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{
+		{ID: "pay", ToolCallID: "c1", Payload: api.JSON(`{"question":"Pay the bill?","amount":5000}`), ResponseSchema: api.JSON(`{"type":"boolean"}`)},
+		{ID: "name", ToolCallID: "c2", Payload: api.JSON(`{"message":"Name the branch"}`), ResponseSchema: api.JSON(
+			`{"type":"object","title":"Branch","description":"an existing one","properties":{"name":{"type":"string","title":"Name"},"remote":{"type":"string"}}}`)},
+		{ID: "way", ToolCallID: "c3", Payload: api.JSON(`{"cost":"7200 EUR"}`), Questions: []api.UserQuestion{{ID: "way", Header: "Way there", Question: "Which way?"}}},
+	}})
+	item := p.prompt("Pay the bill?")
+	require.Contains(t, item.text(), "5000")
+	p.accessible("a question with a payload")
+	f.shoot(t, p, "question-payload")
+	item.find("checkbox", "Your answer").click()
+	item.find("button", "Answer").click()
+	item.status("Answered by you")
+
+	item = p.prompt("Name the branch")
+	for _, text := range []string{"Branch", "an existing one"} {
+		require.Contains(t, item.text(), text)
+	}
+	require.NotContains(t, item.text(), `"message"`)
+	item.find("button", "Decline").click()
+	item.status("Declined by you")
+
+	item = p.prompt("Way there")
+	require.Contains(t, item.text(), "7200 EUR")
+	item.find("button", "Decline").click()
+	item.status("Declined by you")
+
+	p.load("/history?prompt=" + asked.PendingQuestions[0].Handle)
+	opened := func() string { return p.read(`document.getElementById("detail")?.innerText ?? ""`) }
+	p.until("the answer", func() bool { return strings.Contains(opened(), "Recorded answer") })
+	require.Contains(t, opened(), "5000")
+}

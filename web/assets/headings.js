@@ -1,9 +1,19 @@
-// What a question is called.
+// What a question is called, and what its payload says besides it.
 
-import { textOf } from "./exact.js";
+import { textOf, without } from "./exact.js";
+
+// asking names the member of a payload that asks, undefined where there is none.
+const asking = node => ["question", "message"].find(name => textOf(node, name));
 
 // asksOf returns the question of a request whose answer a schema types.
-export const asksOf = request => request.payload && textOf(request.payload.node, "question");
+export const asksOf = ({ payload }) => payload && textOf(payload.node, asking(payload.node));
+
+// besidesOf returns the tree of what a payload says besides the question of the page, undefined for nothing.
+export function besidesOf({ payload, questions }) {
+  if (!payload) return undefined;
+  const { node } = payload, asks = questions?.length ? undefined : asking(node), rest = asks ? without(node, asks) : node;
+  return rest.kind === "object" && rest.members.length === 0 ? undefined : rest;
+}
 
 export function headingOf({ request }) {
   return request.questions?.[0]?.header || request.questions?.[0]?.question || asksOf(request) || request.tool_name || "Question";

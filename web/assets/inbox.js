@@ -89,7 +89,7 @@ export function arrange(order) {
 
 export function searchable(one) {
   const { request } = one;
-  return [request.tool_name, one.session, one.parent, one.label, one.origin?.project, one.origin?.directory, one.request.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
+  return [request.tool_name, one.session, one.parent, one.label, one.origin?.project, one.origin?.directory, one.request.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text, request.questions && JSON.stringify(request.questions), request.payload?.text].join("\n").toLowerCase();
 }
 
 // takeLooking takes over who looks at a prompt from a reply that was asked for when so many acknowledgements were known.

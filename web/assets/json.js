@@ -59,5 +59,5 @@ export function Part({ one, cut, shut, unfold, children }) {
   const folds = size.lines > mostLines && !one.unfolded;
   const more = size.lines - mostLines;
   return html`<div class=${"part" + (folds ? " folded" : "")} data-part=${shut ? "shut" : folds || cut ? "folded" : "whole"} style=${folds ? { maxHeight: size.top + mostLines * size.height + "px" } : { maxHeight: "none" }}><div ref=${inner}>${children}</div></div>
-    ${folds && !cut && html`<button class="more" onClick=${() => { act(one.handle); unfold(); }}>Show ${more} more ${more === 1 ? "line" : "lines"}</button>`}`;
+    ${folds && !cut && html`<button type="button" class="more" onClick=${() => { act(one.handle); unfold(); }}>Show ${more} more ${more === 1 ? "line" : "lines"}</button>`}`;
 }

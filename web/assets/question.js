@@ -1,14 +1,15 @@
 // One question: choices, free text, or a form that a schema describes.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { canDecide, draftOf, isOver, keepDraft } from "./approval.js";
+import { canDecide, draftOf, isOver, keepDraft, unfold } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
-import { Json } from "./exact.js";
+import { Json, pretty } from "./exact.js";
 import { Field, Radios } from "./fields.js";
 import { filled, formFor, own } from "./form.js";
 import { act, decided, steady } from "./guard.js";
-import { asksOf, headingOf, titleOf } from "./headings.js";
+import { asksOf, besidesOf, headingOf, titleOf } from "./headings.js";
 import { isMine } from "./inbox.js";
+import { Part, highlighted } from "./json.js";
 import { marked, plain } from "./marks.js";
 import { Recorded, hasAnswer } from "./recorded.js";
 import { pointer } from "./schema.js";
@@ -20,6 +21,12 @@ const ownWords = given => given.freeform_answer?.trim() ? { freeform_answer: giv
 
 // atOnce reports whether a question has one option, which is a button that answers.
 const atOnce = request => request.questions?.length === 1 && request.questions[0].options?.length === 1 && !request.questions[0].multi_select;
+
+// Besides is the payload without the question.
+function Besides({ one }) {
+  const rest = besidesOf(one.request);
+  return rest && html`<${Part} one=${one} unfold=${() => void unfold(one)}><pre class="json" aria-label="From the agent"><code>${highlighted(pretty(rest))}</code></pre><//>`;
+}
 
 function Options({ one, asked, given, give }) {
   const id = `${one.handle}-${asked.id}`, chosen = given.selected_option_ids ?? [], options = asked.options ?? [];
@@ -59,6 +66,9 @@ function missing(form, faults) {
   return faults.filter(one => one.missing).map(one => names.get(one.at) || "an answer");
 }
 
+// FormHead is the title and the description of a form of several fields. A form of one field has them at the field.
+const FormHead = ({ one, form: { title, description } }) => (title || description) && html`<div class="field">${title && title !== titleOf(one) && html`<span class="name">${marked(title)}</span>`}${description && html`<small>${marked(description)}</small>`}</div>`;
+
 function Typed({ one, form, state, faults, touched, give: keep }) {
   const asks = asksOf(one.request), give = next => { if (!isOver(one)) keep(next); };
   const fields = form.kind === "object" && !form.name ? form.fields : [form], shown = touched ? faults : [];
@@ -66,6 +76,7 @@ function Typed({ one, form, state, faults, touched, give: keep }) {
   const elsewhere = shown.filter(fault => !fault.missing && !fields.some(field => fault.at === under(field) || fault.at.startsWith(under(field) + "/")));
   const needs = touched && missing(form, faults);
   return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && asks !== titleOf(one) && html`<p class="asks">${marked(asks)}</p>`}
+    <${Besides} one=${one} />${fields === form.fields && html`<${FormHead} one=${one} form=${form} />`}
     ${fields.map((field, i) => html`<${Field} key=${field.name} field=${field} raw=${field.name ? own(state, field.name) : state} id=${`${one.handle}-f${i}`} secret=${one.request.sensitive} over=${isOver(one)}
       at=${under(field)} faults=${shown} give=${next => give(field.name ? { ...state, [field.name]: next } : next)} />`)}
     ${elsewhere.length > 0 && html`<ul class="faults">${elsewhere.map(fault => html`<li>${marked(`${fault.at || "/"}: ${fault.text}`)}</li>`)}</ul>`}
@@ -129,9 +140,9 @@ export function QuestionFields({ one }) {
     void sendAnswer(one);
   };
   const recorded = has && !(sent && stays && !atOnce(one.request)) && html`<${Recorded} one=${one} />`, asks = typed && asksOf(one.request);
-  if (recorded && !stays) return html`${asks && asks !== titleOf(one) && html`<p class="asks">${marked(asks)}</p>`}${recorded}`;
+  if (recorded && !stays) return html`${asks && asks !== titleOf(one) && html`<p class="asks">${marked(asks)}</p>`}<${Besides} one=${one} />${recorded}`;
   const shown = settled && !touched && !sent ? undefined : state;
   return html`<form class="form" id="answer" novalidate onSubmit=${send}>
     ${typed ? html`<${Typed} one=${one} form=${form} state=${shown} touched=${touched} faults=${faults} give=${next => keep({ filled: next })} />`
-      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${own(state, asked.id) ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}</form>${recorded}`;
+      : html`<${Besides} one=${one} />${one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${own(state, asked.id) ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}`}</form>${recorded}`;
 }
