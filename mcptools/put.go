@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -175,49 +173,6 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 		return "", false, &refusedError{carried.RunID, err}
 	}
 	return carried.RunID, dismissed, nil
-}
-
-// dialog shows forms and links while the call is held, for clients of an earlier revision. A client
-// that was handed a link is told when somebody has decided. When a decision is
-// refused, the returned context ends with the reason as its cause.
-func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api.RunView, forms mcp.InputRequestMap) (awaiting context.Context, stop func(decided bool)) {
-	asking, end := context.WithCancel(ctx)
-	awaiting, refuse := context.WithCancelCause(ctx)
-	var dialogs sync.WaitGroup
-	var over atomic.Bool
-	for handle, request := range forms {
-		dialogs.Go(func() {
-			params, _ := request.(*mcp.ElicitParams)
-			answer, err := session.Elicit(asking, params)
-			if err != nil {
-				return // others can still decide
-			}
-			if !isForm(params) {
-				<-asking.Done()
-				if !over.Load() {
-					return
-				}
-				telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
-				defer cancel()
-				// A client that has gone need not know.
-				_ = session.NotifyElicitationComplete(telling, &mcp.ElicitationCompleteParams{ElicitationID: params.ElicitationID})
-				return
-			}
-			form, err := filled(answer)
-			if err == nil {
-				err = t.waits.decide(asking, run, map[string]*filledForm{handle: form})
-			}
-			if err != nil && asking.Err() == nil {
-				refuse(&refusedError{run.RunID, err})
-			}
-		})
-	}
-	return awaiting, func(decided bool) {
-		over.Store(decided)
-		end()
-		dialogs.Wait()
-		refuse(nil)
-	}
 }
 
 // raisedCall is a call that was raised.

@@ -94,6 +94,7 @@ func NewServer(options Options) *mcp.Server {
 			panic(err) // the SDK now has methods of these names
 		}
 		server.AddReceivingMiddleware(withoutContent)
+		server.AddSendingMiddleware(keepAnswers)
 	}
 	if options.For != ForPeople {
 		t.addAgents(server)
