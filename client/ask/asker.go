@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -228,27 +227,24 @@ func (a *Asker) generation(ctx context.Context, call Call, runID string, mine id
 	case run.Status.Terminal() || identityOf(run).Digest != mine.Digest:
 		return generationSpent, nil
 	}
-	// A run of an earlier build has the digest of a call without a directory even if it has one.
-	if call.Approval != nil && call.Approval.Directory == "" {
-		directory, err := a.directoryOf(ctx, run)
-		if err != nil || directory != "" {
+	// A run of an earlier build has the digest of a call without these members even if it has some.
+	if !moreThanDigest(call.Approval, call.Question) {
+		asked, err := a.requestOf(ctx, run)
+		if err != nil || moreThanDigest(asked.Approval, asked.Question) {
 			return generationSpent, err
 		}
 	}
 	return generationOpen, nil
 }
 
-// directoryOf returns the directory of a run's approval.
-func (a *Asker) directoryOf(ctx context.Context, run *api.RunView) (string, error) {
-	for _, request := range run.PendingApprovals {
-		return request.Directory, nil
+// requestOf returns the request of a run.
+func (a *Asker) requestOf(ctx context.Context, run *api.RunView) (*Answer, error) {
+	asked := &Answer{}
+	asked.take(&api.Change{Approvals: run.PendingApprovals, Questions: run.PendingQuestions})
+	if asked.RequestID != "" {
+		return asked, nil
 	}
-	answer := &Answer{}
-	err := (&reading{Asker: a}).recorded(ctx, run, answer)
-	if err != nil || answer.Approval == nil {
-		return "", err
-	}
-	return answer.Approval.Directory, nil
+	return asked, (&reading{Asker: a}).recorded(ctx, run, asked)
 }
 
 // paramsOf returns the run of a call, which waits from the start.
@@ -328,58 +324,6 @@ func (a *Asker) suspensionOf(call Call, suffix string) api.Suspension {
 		raised.Questions = []api.UserQuestionRequest{request}
 	}
 	return raised
-}
-
-// digestOfCall returns the digest of a call to raise.
-func digestOfCall(call Call) (string, error) {
-	switch {
-	case call.Approval != nil && call.Question == nil:
-		return digestOf([]api.ApprovalRequest{*call.Approval}, nil)
-	case call.Question != nil && call.Approval == nil:
-		return digestOf(nil, []api.UserQuestionRequest{*call.Question})
-	default:
-		return "", fmt.Errorf("%w: a call is an approval or a question", client.ErrInvalid)
-	}
-}
-
-// digestOf returns the digest of the members that must be equal in two calls with one key,
-// and in the call and its decision.
-func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) (string, error) {
-	if len(approvals)+len(questions) != 1 {
-		return "", ErrForeign
-	}
-	var same any
-	if len(approvals) == 1 {
-		members := map[string]any{"tool_name": approvals[0].ToolName, "input": approvals[0].Input}
-		if approvals[0].ExcludeRequester {
-			members["exclude_requester"] = true
-		}
-		if approvals[0].Directory != "" {
-			members["directory"] = approvals[0].Directory
-		}
-		same = members
-	} else {
-		type shown struct {
-			Question string `json:"question"`
-			Options  []any  `json:"options"` // a label, or a label and its description
-			Multi    bool   `json:"multi_select"`
-			Freeform bool   `json:"allow_freeform"`
-		}
-		asked := []shown{}
-		for _, one := range questions[0].Questions {
-			entry := shown{Question: one.Question, Multi: one.MultiSelect, Freeform: one.TakesFreeform()}
-			for _, option := range one.Options {
-				if option.Description == "" {
-					entry.Options = append(entry.Options, option.Label)
-				} else {
-					entry.Options = append(entry.Options, []string{option.Label, option.Description})
-				}
-			}
-			asked = append(asked, entry)
-		}
-		same = map[string]any{"questions": asked, "metadata": questions[0].Metadata}
-	}
-	return client.InputDigest(same)
 }
 
 // identityOf returns the identity in a run's metadata; the zero value for other runs.

@@ -295,10 +295,9 @@ func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer
 		questions = append(questions, *answer.Question)
 	}
 	digest, err := digestOf(approvals, questions)
-	if err == nil && digest != identityOf(run).Digest && len(approvals) > 0 {
-		// Earlier builds left the directory out of the digest. A call never joins such a run of another directory.
-		approvals[0].Directory = ""
-		digest, err = digestOf(approvals, questions)
+	if err == nil && digest != identityOf(run).Digest {
+		// A call never joins such a run of another request.
+		digest, err = digestOfEarlierBuild(approvals, questions)
 	}
 	if err != nil || digest != identityOf(run).Digest {
 		return fmt.Errorf("%w: run %s", ErrForeign, run.RunID)

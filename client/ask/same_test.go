@@ -47,8 +47,8 @@ func TestWhoIsNotifiedOfACall(t *testing.T) {
 	require.Nil(t, question.Escalation, "the caller's request is not changed")
 }
 
-// The same key finds the open call only while a person would decide the same: what an option stands for, who may
-// allow, and where the call would run, are part of that.
+// The same key finds the open call only while a person would decide the same: what an option stands for, what a typed
+// question asks, who may allow, and where the call would run, are part of that.
 func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
 	t.Parallel()
 	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
@@ -73,6 +73,21 @@ func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
 	for _, other := range []ask.Call{where("production", "staging"), where("", "production"), where("", "")} {
 		require.NotEqual(t, first.RunID, raise(other).RunID)
 	}
+	typed := func(kind, payload, schema string) ask.Call {
+		question := &api.UserQuestionRequest{Kind: kind, Payload: api.JSON(payload)}
+		if schema != "" {
+			question.ResponseSchema = api.JSON(schema)
+		}
+		return ask.Call{SessionID: "s", Key: "k", Question: question}
+	}
+	const refund = `{"question":"Refund 5?"}`
+	five := raise(typed("", refund, `{"type":"boolean"}`))
+	require.Equal(t, &ask.Raised{RunID: five.RunID, Joined: true}, raise(typed("", ` `+refund, `{ "type": "boolean" }`)))
+	for _, other := range []ask.Call{typed("", `{"question":"Refund 5000?"}`, `{"type":"boolean"}`), typed("", refund, `{"type":"integer"}`), typed("refund", refund, `{"type":"boolean"}`)} {
+		require.NotEqual(t, five.RunID, raise(other).RunID)
+	}
+	anything := raise(typed("refund", `null`, ""))
+	require.Equal(t, &ask.Raised{RunID: anything.RunID, Joined: true}, raise(typed("refund", `null`, `true`)))
 	require.NotEqual(t, raise(deploy(false)).RunID, raise(deploy(true)).RunID)
 	in := func(directory string) ask.Call {
 		call := deploy(false)
@@ -121,4 +136,62 @@ func TestACallOfAnEarlierBuildKeepsItsDirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, api.OutcomeAllowed, answer.Outcome)
 	require.Equal(t, "/a", answer.Approval.Directory)
+}
+
+// An earlier build left the kind, the payload and the schema out of a question's digest. Its answers are read by their
+// run, but not by a call with another payload, or with none.
+func TestAQuestionOfAnEarlierBuildKeepsItsPayload(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	asker := &ask.Asker{Client: service.Connect(client.WithActor("ann")), AgentID: "coder"}
+	structured := []api.UserQuestion{{ID: "q", Question: "Refund?"}}
+	for key, row := range map[string]struct {
+		digested []any
+		asked    api.UserQuestionRequest
+		answer   api.UserQuestionResolution
+	}{
+		"structured": {
+			[]any{map[string]any{"question": "Refund?", "options": []any(nil), "multi_select": false, "allow_freeform": true}},
+			api.UserQuestionRequest{Questions: structured}, api.UserQuestionResolution{Answers: []api.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: "yes"}}},
+		},
+		"typed": {[]any{}, api.UserQuestionRequest{ResponseSchema: api.JSON(`true`)}, api.UserQuestionResolution{Value: api.JSON(`true`)}},
+	} {
+		digest, err := client.InputDigest(map[string]any{"questions": row.digested, "metadata": api.JSON(nil)})
+		require.NoError(t, err, key)
+		sum := sha256.Sum256([]byte(strings.Join([]string{"question", "s", key, digest, "0"}, "\x00")))
+		earlier := "call-" + hex.EncodeToString(sum[:16])
+		with := func(payload string) api.UserQuestionRequest {
+			asked := row.asked
+			if payload != "" {
+				asked.Payload = api.JSON(payload)
+			}
+			return asked
+		}
+		asked := with(`{"amount":5000}`)
+		asked.ID, asked.ToolCallID = "r", "r"
+		_, err = asker.Client.CreateRun(t.Context(), client.CreateRunParams{
+			SessionID: "s", RunID: earlier, Kind: api.KindCall, AgentID: "coder",
+			Metadata: map[string]string{"made_by": "holdpoint agent call", "digest": digest, "asker": "earlier"},
+			Suspend:  &api.Suspension{SuspensionID: "earlier", Questions: []api.UserQuestionRequest{asked}},
+		})
+		require.NoError(t, err, key)
+		for _, decided := range []bool{false, true} {
+			if decided {
+				row.answer.RequestID = "r"
+				_, err := asker.Client.AnswerRunQuestion(t.Context(), earlier, client.AnswerQuestionParams{Resolution: row.answer})
+				require.NoError(t, err, key)
+			}
+			for _, payload := range []string{"", `{"amount":5}`, `{"amount":5000}`} {
+				question := with(payload)
+				raised, err := asker.Raise(t.Context(), ask.Call{SessionID: "s", Key: key, Question: &question})
+				require.NoError(t, err, key)
+				require.NotEqual(t, earlier, raised.RunID, key)
+				require.Equal(t, decided, raised.Joined, "each payload has one run")
+			}
+		}
+		answer, err := asker.Await(t.Context(), earlier, 0)
+		require.NoError(t, err, key)
+		require.Equal(t, api.OutcomeAnswered, answer.Outcome, key)
+		require.Equal(t, `{"amount":5000}`, string(answer.Question.Payload), key)
+	}
 }
