@@ -79,6 +79,7 @@ type told struct {
 	Edited    bool                      `json:"edited"`
 	Decided   bool                      `json:"decided"`
 	Answers   []string                  `json:"answers"`
+	Value     json.RawMessage           `json:"value"`
 	RuleText  string                    `json:"rule_text"`
 	Approvals []api.PendingApprovalView `json:"approvals"`
 	Questions []api.PendingQuestionView `json:"questions"`

@@ -748,7 +748,9 @@ func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 	exactly := connect(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"n": int64(9007199254740993), "x": 0.5}}, nil
 	})
-	require.Equal(t, "answered", s.told(exactly, "check_decision", `{"run_id":"`+raised.RunID+`","wait_seconds":60}`).Status)
+	checked := s.told(exactly, "check_decision", `{"run_id":"`+raised.RunID+`","wait_seconds":60}`)
+	require.Equal(t, "answered", checked.Status)
+	require.Equal(t, `{"n":9007199254740993,"x":0.5}`, string(checked.Value), "the read spends the decision")
 	view, err := s.person.GetRequest(t.Context(), question.PendingQuestions[0].Handle)
 	require.NoError(t, err)
 	require.Equal(t, `{"n":9007199254740993,"x":0.5}`, string(view.Resolution.Value))
