@@ -80,7 +80,7 @@ export function findFaults(schema, value, within = { root: schema, left: mostSte
 
   if (of("$ref")?.kind === "string") found.push(...inner(target(within.root, of("$ref").value)));
   for (const one of of("allOf")?.items ?? []) found.push(...inner(one));
-  for (const keyword of ["anyOf", "oneOf"]) found.push(...alternatives(of(keyword)?.items, keyword, inner, at));
+  for (const keyword of ["anyOf", "oneOf"]) found.push(...alternatives(of(keyword)?.items, inner, at));
 
   const types = (of("type")?.items ?? [of("type")]).map(one => one?.value).filter(one => typeof one === "string");
   if (types.length && !types.some(type => kinds[type]?.(value))) return [...found, { at, text: `must be ${types.join(" or ")}` }];
@@ -125,11 +125,10 @@ export function findFaults(schema, value, within = { root: schema, left: mostSte
 }
 
 // alternatives checks anyOf and oneOf. Of several that do not fit it tells the faults of the nearest one.
-function alternatives(list, keyword, inner, at) {
+function alternatives(list, inner, at) {
   if (!list?.length) return [];
-  const results = list.map(one => inner(one)), fitting = results.filter(one => one.length === 0).length;
-  if (fitting === 1 || fitting > 1 && keyword === "anyOf") return [];
-  if (fitting > 1) return [{ at, text: "fits more than one of the alternatives" }];
+  const results = list.map(one => inner(one));
+  if (results.some(one => one.length === 0)) return []; // the service knows whether oneOf fits exactly once
   const near = results.filter(one => one.some(fault => !(fault.at === at && /^must be (object|array|string|number|integer|boolean|null)/.test(fault.text)))).sort((a, b) => a.length - b.length);
   if (near.length === 1) return near[0];
   return [{ at, text: list.every(one => member(one, "const")) ? "must be one of the choices" : "does not fit any of the alternatives" }];

@@ -133,6 +133,12 @@ test("a form of one value, and one with nothing to fill in", () => {
   assert.deepEqual(whole({ type: "object", properties: { "a/b": { type: "string", minLength: 2 } } }, { "a/b": "x" }), ["object", '{"a/b":"x"}', 1]);
 });
 
+test("whether exactly one alternative fits is left to the service, which runs patterns", () => {
+  for (const oneOf of [[{ pattern: "^AB" }, { pattern: "^CD" }], [{ not: { const: "AB1" } }, { minLength: 2 }], [{ maxLength: 1 }, { pattern: "^AB" }]])
+    assert.deepEqual(answers({ type: "string", oneOf }, "AB1"), ['{"x":"AB1"}']);
+  assert.deepEqual(faults(tree({ oneOf: [{ maxLength: 1 }, { maxLength: 2 }] }), read('"AB1"')), ["/: does not fit any of the alternatives"]);
+});
+
 // The texts are those of TestFormatsAreCheckedInEveryDraft: the page and the service agree on them.
 test("formats are checked", () => {
   const fits = (format, text) => faults(tree({ type: "string", format }), { kind: "string", value: text }).length === 0;
