@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,6 +181,13 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 		case errors.Is(err, errNotOpen) && c.RunID != "" && !c.Interactive:
 			// The service reports its outcome, or recognizes the key.
 			item = &api.PendingQuestionView{RunID: c.RunID, Request: api.UserQuestionRequest{ID: c.RequestID}}
+			view, unknown := c.settled(ctx, opened, api.RequestQuestion, c.RequestID)
+			switch {
+			case unknown == nil && view.RunID == c.RunID:
+				item.Request = questionOf(view)
+			case len(c.Option) > 0 || c.Answer != "":
+				return cmp.Or(unknown, err) // the options are not known
+			}
 		default:
 			return err
 		}
