@@ -180,7 +180,7 @@ function fieldOf(name, given, within, required, depth = 0, sent = true) {
   if (type === "array") return arrayOf(schema, within, as);
   if (type !== "object" || depth > deepest || !member(schema, "properties")?.members) return as("json");
   const there = required && !nullable || base.preset && !isNull(base.preset);
-  return as("object", { fields: fieldsOf(schema, within, depth, Boolean(sent && there)) });
+  return as("object", { fields: fieldsOf(schema, within, depth, Boolean(sent && there), base.preset) });
 }
 
 function arrayOf(schema, within, as) {
@@ -189,15 +189,17 @@ function arrayOf(schema, within, as) {
   const items = resolved(given, within), choices = choicesOf(items, within), types = typesOf(items);
   if (choices) return as("choices", { choices: toldApart(choices) });
   const presets = as("json").preset?.items ?? [];
-  const lines = types.length === 1 && scalar.has(types[0]) && presets.every(one => one.kind === "number" || one.kind === "string" && !one.value.includes("\n") && one.value.trim() === one.value);
+  const lines = types.length === 1 && scalar.has(types[0]) && presets.every(one => one.kind === "number" || one.kind === "string" && one.value !== "" && !/[\r\n]/.test(one.value) && one.value.trim() === one.value);
   return lines ? as("list", { type: types[0] }) : as("json");
 }
 
-function fieldsOf(schema, within, depth, sent) {
+// fieldsOf returns the fields of an object. Members of the default of the object are used before the defaults of the fields.
+function fieldsOf(schema, within, depth, sent, preset) {
   const required = new Set((member(schema, "required")?.items ?? []).map(one => one.value)), properties = member(schema, "properties").members;
-  const fields = properties.map(([name, one]) => fieldOf(name, one, within, required.has(name), depth + 1, sent));
+  const fieldFor = (name, one) => fieldOf(name, member(preset, name) ? under(object([["default", member(preset, name)]]), one) : one, within, required.has(name), depth + 1, sent);
+  const fields = properties.map(([name, one]) => fieldFor(name, one));
   // What is required and not described is asked for as well.
-  for (const name of required) if (!properties.some(([one]) => one === name)) fields.push(fieldOf(name, object([]), within, true, depth + 1, sent));
+  for (const name of required) if (!properties.some(([one]) => one === name)) fields.push(fieldFor(name, object([])));
   return fields;
 }
 

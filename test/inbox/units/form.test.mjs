@@ -107,6 +107,8 @@ test("an answer is what was filled in, and what is empty is absent", () => {
     [tags, ['"c"', '"a"'], {}, '{"x":["a","c"]}'], [tags, [], {}, "{}"], [tags, [], required, "{}", "/x: is required"], [{ type: "array", items: { enum: ["a"] } }, [], required, '{"x":[]}'], [tags, ['"a"', '"b"', '"c"'], {}, '{"x":["a","b","c"]}', "/x: must have at most 2 items"],
     [{ type: "array", items: { type: "string" } }, " one \n\ntwo", {}, '{"x":["one","two"]}'], [{ type: "array", items: { type: "integer" } }, "1\nb", {}, '{"x":[1,0]}', "/x/1: must be a number, such as 1.5"],
     [{ type: "array", items: { type: "integer", maximum: 3 }, default: [1, 2] }, undefined, {}, '{"x":[1,2]}'],
+    [{ type: "array", items: { type: "string" }, default: ["a", "", "b"] }, undefined, {}, '{"x":[\n  "a",\n  "",\n  "b"\n]}'],
+    [{ type: "object", properties: { lines: { type: "array", items: { type: "string" } } }, default: { lines: ["a\nb"] } }, undefined, {}, '{"x":{"lines":[\n  "a\\nb"\n]}}'],
     [{ const: "v1" }, undefined, required, '{"x":"v1"}'], [{ const: "v1" }, undefined, {}, "{}"], [{ const: "v1" }, '"v1"', {}, '{"x":"v1"}'], [{ const: "v1", default: "v1" }, undefined, {}, '{"x":"v1"}'],
     [{ anyOf: [{ const: "v1" }, { type: "null" }], default: null }, undefined, {}, "{}"], [{ anyOf: [{ const: "v1" }, { type: "null" }] }, undefined, required, '{"x":null}'],
     [group, undefined, {}, "{}"], [group, { city: "Rome", zip: "0" }, {}, '{"x":{"city":"Rome","zip":"0"}}'], [group, undefined, required, '{"x":{"zip":"0"}}', "/x/city: is required"],
