@@ -213,20 +213,46 @@ func commandOf(link *notify.Link, r *http.Request) (command runs.Command, fault 
 			return nil, "Read the input before you decide."
 		}
 		return &runs.ResolveApprovals{RunID: request.RunID, Actor: actor, Resolutions: []runs.ApprovalDecision{{
-			RequestID: request.RequestID, Handle: request.Handle, InputDigest: digest, Behavior: behavior, Reason: strings.TrimSpace(form.Get(fieldReason)),
+			RequestID: request.RequestID, Handle: request.Handle, InputDigest: digest, Behavior: behavior, Reason: written(form.Get(fieldReason)),
 		}}}, ""
 	}
 	question := simple(request)
 	if question == nil || decision != decisionAnswer {
 		return nil, "Answer this question in the inbox."
 	}
-	answer := api.UserQuestionAnswer{QuestionID: question.ID, SelectedOptionIDs: form[fieldOption], FreeformAnswer: strings.TrimSpace(form.Get(fieldText))}
+	answer := api.UserQuestionAnswer{QuestionID: question.ID, SelectedOptionIDs: chosen(question, form[fieldOption]), FreeformAnswer: written(form.Get(fieldText))}
 	if len(answer.SelectedOptionIDs) == 0 && answer.FreeformAnswer == "" {
 		return nil, "Choose or write an answer."
 	}
 	return &runs.AnswerQuestion{RunID: request.RunID, Actor: actor, Resolution: runs.QuestionAnswer{
 		RequestID: request.RequestID, Answers: []api.UserQuestionAnswer{answer},
 	}}, ""
+}
+
+// written returns a text that a person has typed. Browsers submit each line break as CR LF.
+func written(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
+
+// chosen returns the ids of the options that a form has. Browsers change the line breaks of these, too: where two ids
+// differ in nothing else, neither was chosen for certain, and the empty id is refused.
+func chosen(question *api.UserQuestion, submitted []string) []string {
+	breaks := strings.NewReplacer("\r\n", "\n", "\r", "\n")
+	ids := slices.Clone(submitted)
+	for i, value := range submitted {
+		var matching []string
+		for _, option := range question.Options {
+			if breaks.Replace(option.ID) == breaks.Replace(value) {
+				matching = append(matching, option.ID)
+			}
+		}
+		switch len(matching) {
+		case 0: // the service refuses it
+		case 1:
+			ids[i] = matching[0]
+		default:
+			ids[i] = ""
+		}
+	}
+	return ids
 }
 
 // simple returns the one question of a request that the page can ask, or nil. The page has no room for a payload, for

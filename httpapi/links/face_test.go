@@ -4,13 +4,16 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -54,4 +57,26 @@ func TestADecisionAfterTheSignInEnded(t *testing.T) {
 		require.Contains(t, problem.Body.String(), "Nothing was recorded: sign in to decide.", form)
 		require.NotContains(t, problem.Body.String(), `"left"`, "it is not a try")
 	}
+}
+
+// Browsers submit each line break as CR LF. What is recorded has the line breaks of the person and of the option.
+func TestLineBreaksOfAForm(t *testing.T) {
+	t.Parallel()
+	command := func(kind model.RequestKind, body string, form url.Values) runs.Command {
+		link := &notify.Link{Person: &auth.Identity{Principal: "user:ada"}, Request: &model.Request{Kind: kind, Body: api.JSON(body)}}
+		command, fault := commandOf(link, &http.Request{PostForm: form})
+		require.Empty(t, fault)
+		return command
+	}
+	answered := func(options string, chosen ...string) api.UserQuestionAnswer {
+		body := `{"id":"q","questions":[{"id":"q","question":"Where?","allow_freeform":true,"options":[` + options + `]}]}`
+		given := command(model.KindQuestion, body, url.Values{fieldDecision: {decisionAnswer}, fieldOption: chosen, fieldText: {" first\r\nsecond\r\n"}})
+		return given.(*runs.AnswerQuestion).Resolution.Answers[0]
+	}
+	require.Equal(t, api.UserQuestionAnswer{QuestionID: "q", SelectedOptionIDs: []string{"a\nb", "c\rd", "e"}, FreeformAnswer: "first\nsecond"},
+		answered(`{"id":"a\nb"},{"id":"c\rd"},{"id":"e"}`, "a\r\nb", "c\r\nd", "e"))
+	require.Equal(t, []string{"", "unknown"}, answered(`{"id":"a\nb"},{"id":"a\r\nb"}`, "a\r\nb", "unknown").SelectedOptionIDs)
+
+	denied := command(model.KindApproval, `{"id":"a","tool_name":"deploy"}`, url.Values{fieldDecision: {"deny"}, fieldReason: {"not\r\nnow"}})
+	require.Equal(t, "not\nnow", denied.(*runs.ResolveApprovals).Resolutions[0].Reason)
 }

@@ -2,7 +2,6 @@ package links
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	_ "embed" // the template
 	"encoding/base64"
@@ -151,12 +150,28 @@ func (p *pages) review(w http.ResponseWriter, status int, link *notify.Link, cod
 			if one.MultiSelect {
 				of.Choice = "checkbox"
 			}
-			for _, option := range one.Options {
-				of.Options = append(of.Options, api.QuestionOption{ID: option.ID, Label: visible.Escape(cmp.Or(option.Label, option.ID)), Description: visible.Escape(option.Description)})
-			}
+			of.Options = toldApart(one.Options)
 		}
 	}
 	p.write(w, status, shown)
+}
+
+// toldApart returns the options as the page shows them, with the id where they read the same.
+func toldApart(options []api.QuestionOption) []api.QuestionOption {
+	var shown []api.QuestionOption
+	for _, option := range options {
+		shown = append(shown, api.QuestionOption{ID: option.ID, Label: visible.Escape(option.Label), Description: visible.Escape(option.Description)})
+	}
+	all := slices.Clone(shown)
+	for i := range shown {
+		one := &shown[i]
+		if slices.ContainsFunc(all, func(other api.QuestionOption) bool {
+			return other.ID != one.ID && other.Label == one.Label && other.Description == one.Description
+		}) {
+			one.Label += " (" + visible.Escape(one.ID) + ")"
+		}
+	}
+	return shown
 }
 
 func escaped(hints []api.Hint) []api.Hint {

@@ -41,6 +41,18 @@ func TestTheQuestionOfALinkIsShownWhole(t *testing.T) {
 	}
 }
 
+// Options that read the same have their ids.
+func TestOptionsOfALinkAreToldApart(t *testing.T) {
+	t.Parallel()
+	body := `{"id":"q","questions":[{"id":"q","question":"Which?","options":[{"id":"eu","label":"Main"},{"id":"us","label":"Main"},{"id":"old","label":"Main","description":"read-only"}]}]}`
+	link := &notify.Link{Request: &model.Request{Kind: model.KindQuestion, Body: api.JSON(body)}, Run: &model.Run{AgentID: "coder"}}
+	reply := httptest.NewRecorder()
+	newPages().review(reply, 200, link, "1234", "")
+	for _, shown := range []string{"<span>Main (eu)</span>", "<span>Main (us)</span>", "<span>Main<br>read-only</span>"} {
+		require.Contains(t, reply.Body.String(), shown)
+	}
+}
+
 // A request that stays open after its deadline is shown with it.
 func TestTheDeadlineOfAKeptRequestIsShown(t *testing.T) {
 	t.Parallel()
