@@ -167,16 +167,14 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["text"] = map[string]any{"type": "string", "title": "Answer", "description": "In your own words."}
 	}
 	labels := labelsOf(&question)
-	together := plainTogether(labels) && !lookAlike(labels)
-	slices.Sort(labels)
-	if len(labels) != len(slices.Compact(labels)) || !together {
+	if len(slices.Compact(slices.Sorted(slices.Values(labels)))) != len(labels) || !plainTogether(labels) || lookAlike(labels) {
 		return nil // the choice would be ambiguous
 	}
 	described, shown := describedOptions(&question)
 	if !shown {
 		return nil
 	}
-	choices := map[string]any{"type": "string", "enum": labelsOf(&question)}
+	choices := map[string]any{"type": "string", "enum": labels}
 	switch {
 	case len(labels) == 0:
 	case question.MultiSelect:
@@ -313,9 +311,10 @@ func answerOf(request *api.UserQuestionRequest, given *filledForm) (api.UserQues
 	if one, is := content["option"]; is {
 		chosen = []any{one}
 	}
+	labels := labelsOf(&question)
 	for _, label := range chosen {
 		text, _ := label.(string)
-		at := slices.Index(labelsOf(&question), text)
+		at := slices.Index(labels, text)
 		if at < 0 {
 			return api.UserQuestionResolution{}, false
 		}

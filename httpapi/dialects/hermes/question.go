@@ -105,7 +105,7 @@ func (q *openQuestion) sensitive() bool {
 // text returns the question's text.
 func (q *openQuestion) text() string {
 	if q.structured != nil {
-		return cmp.Or(q.structured.Question, q.structured.Header)
+		return q.structured.Question
 	}
 	if text := kit.Text(kit.Get(q.body.Payload, "question")); text != "" {
 		return text
@@ -122,7 +122,7 @@ func (q *openQuestion) choices() []string {
 	choices := []string{}
 	if q.structured != nil {
 		for i := range q.structured.Options {
-			choices = append(choices, cmp.Or(q.structured.Options[i].Label, q.structured.Options[i].ID))
+			choices = append(choices, q.structured.Options[i].Label)
 		}
 		return choices
 	}
