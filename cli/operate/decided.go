@@ -18,7 +18,7 @@ import (
 const maxSearched = 1000
 
 // settled finds a settled request in the given session and run, by its handle or else the
-// newest with the id. Errors: errNotOpen if there is none.
+// newest with the id. It searches the session of a given run. Errors: errNotOpen if there is none.
 func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.RequestKind, requestID string) (*api.RequestView, error) {
 	view, err := c.GetRequest(ctx, requestID)
 	if err == nil && view.Kind == kind && view.RecordedDecision != nil {
@@ -26,6 +26,11 @@ func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.Requ
 	}
 	if err != nil && !errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrInvalid) {
 		return nil, err
+	}
+	if p.SessionID == "" && p.RunID != "" {
+		if run, err := c.GetRun(ctx, p.RunID); err == nil {
+			p.SessionID = run.SessionID
+		}
 	}
 	searched := 0
 	for view, err := range c.AllDecisions(ctx, client.DecisionListParams{SessionID: p.SessionID, Summary: true}) {

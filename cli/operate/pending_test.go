@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -69,4 +70,34 @@ func TestAReviewSkipsNothingBehindAProxyWithoutABackend(t *testing.T) {
 		_, err = r.sent(refused, "allowed: deploy")
 		require.Equal(t, code == "", err != nil, name)
 	}
+}
+
+// handling is a transport that this handler answers.
+type handling http.HandlerFunc
+
+func (h handling) RoundTrip(request *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	h(recorder, request)
+	return recorder.Result(), nil
+}
+
+// Decisions in other sessions do not use up the search for a settled request of a given run.
+func TestASettledRequestIsSearchedInTheSessionOfItsRun(t *testing.T) {
+	t.Parallel()
+	opened, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: handling(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/runs/run-1":
+			_, _ = io.WriteString(w, `{"run_id":"run-1","session_id":"s1","status":"running"}`)
+		case "/v1/decisions":
+			assert.Equal(t, "s1", r.URL.Query().Get("session_id"))
+			_, _ = io.WriteString(w, `{"items":[{"kind":"question","run_id":"run-1","session_id":"s1","request":{"id":"q"},"recorded_decision":{"request_id":"q","outcome":"answered"}}],"pagination":{"has_more":false}}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"code":"request_not_found"}`)
+		}
+	})}), client.WithoutMultiplexing())
+	require.NoError(t, err)
+	view, err := pendingRef{RunID: "run-1"}.settled(t.Context(), opened, api.RequestQuestion, "q")
+	require.NoError(t, err)
+	require.Equal(t, "run-1", view.RunID)
 }
