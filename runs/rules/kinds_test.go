@@ -64,6 +64,10 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"git *", "git log <<E\nid\nE"},
 		{"git *", "git log \\\n--all"},
 		{"git *", "git {log,--upload-pack=id}"},
+		{"git **", `git {"-c",alias.z=!evil} z`},
+		{"git **", `git {-c'',alias.z=!evil} z`},
+		{"find **", `find . {"-delete",}`},
+		{"cat /srv/app/**", `cat /srv/app/.{"",.}/.{"",.}/etc/passwd`},
 		{"git *", "git log \x00x"},
 		{"git *", "git log \u202ex"},
 		{"git *", "git log ；id"},
@@ -168,6 +172,8 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"tar **", "tar xzf a -C b"},
 		{"tar **", "tar -xzf a -C b"},
 		{"ls **", "ls *.go"},
+		{"git **", `git show HEAD@{1}`},
+		{"echo **", `echo '{a,b}' "{c,d}" {e","f}`},
 		{"cd src && npm **", "cd src && npm test"},
 		{"git * | head", "git log | head"},
 		{"make > *", "make > out.log"},
@@ -208,7 +214,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"command rm -rf x", "nohup rm -rf x &", "timeout 5 rm -rf x", "/bin/rm -rf x", `\rm -rf x`, `r""m -rf x`, `'rm' -rf x`, "RM -rf x", "time rm -rf x", "! rm -rf x",
 		`bash -c "rm -rf x"`, `sh -c 'cd /; rm -rf x'`, `bash -lc "bash -c 'rm -rf x'"`, `eval "rm -rf x"`, "eval rm -rf x", "xargs rm -rf", "find . -exec rm -rf {} +",
 		"bash <<< 'rm -rf x'", "bash <<E\nrm -rf x\nE", "echo rm -rf x | sh", "echo 'rm -rf x' | sudo bash", `ssh host "rm -rf x"`, "ssh host rm -rf x", "docker run i rm -rf x",
-		"X=rm; $X -rf /x", "$(echo rm) -rf x", "/bin/r? -rf x", "{rm,-rf,x}", "$'rm' -rf x", "rm -rf \"$X\"", "alias x='rm -rf y'", "trap 'rm -rf x' EXIT",
+		"X=rm; $X -rf /x", "$(echo rm) -rf x", "/bin/r? -rf x", "{rm,-rf,x}", `{"rm",-rf,x}`, `{rm,'-rf',x}`, `rm {"-rf",} x`, "rm {$X,-rf} x", "rm @(x|{y,-rf}) z", "$'rm' -rf x", "rm -rf \"$X\"", "alias x='rm -rf y'", "trap 'rm -rf x' EXIT",
 		"r\u200bm -rf x", "ｒｍ -rf x", "rm -rf x \"", "rm\u00a0-rf x", strings.Repeat("a", 70_000),
 		"uv run rm -rf x", "npm exec -- rm -rf x", "poetry run rm -rf x", "nix-shell --run 'rm -rf x'", "runas rm -rf x", "start rm -rf x",
 		"cat <<E | bash\nrm -rf x\nE", "bash < <(echo rm -rf x)", "source <(echo rm -rf x)", ". <(echo 'rm -rf x')", "bash <(echo 'rm -rf x')", "cat <<< 'rm -rf x' | sh",
@@ -221,7 +227,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": "rm -rf **"}, map[string]any{"command": command}), "%q", command)
 	}
 	for _, command := range []string{
-		"ls", "echo 'rm -rf x'", "git commit -m 'rm -rf x'", "rm x", "rm *.o", "grep rm -rf", "echo $HOME", `cd "$DIR" && make`, "cat > f <<E\n{ }\nE", "for x in a b; do echo $x; done",
+		"ls", "echo 'rm -rf x'", "git commit -m 'rm -rf x'", "rm x", "rm *.o", "grep rm -rf", "echo $HOME", `r{"m,"} -rf x`, `cd "$DIR" && make`, "cat > f <<E\n{ }\nE", "for x in a b; do echo $x; done",
 		"timeout 5 git commit -m \"it's fine\"", "A='rm x' make", "uv run make", "diff <(echo rm -rf x) y", "git commit -m 'rm -rf x' --author 'rm -rf x'", "echo 'rm -rf x' | grep -r y .", "sudo tee f <<< 'rm -rf x'",
 		"git config user.name 'rm -rf x'",
 	} {

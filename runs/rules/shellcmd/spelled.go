@@ -100,7 +100,7 @@ func (m *marking) plain(from, to int) {
 }
 
 func (m *marking) word(word *syntax.Word) {
-	if Climbs(wordText(word, false)) {
+	if expands(word) || Climbs(wordText(word, false)) {
 		return
 	}
 	for _, part := range word.Parts {
@@ -130,7 +130,7 @@ func (m *marking) word(word *syntax.Word) {
 func (m *marking) literal(part *syntax.Lit) {
 	from, to := offset(part.Pos()), offset(part.End())
 	// A place that is not the part's own is left as it is.
-	if from > to || to > len(m.text) || m.text[from:to] != part.Value || bracesExpand(part.Value) {
+	if from > to || to > len(m.text) || m.text[from:to] != part.Value {
 		return
 	}
 	m.runes(from, to, bareRune)
@@ -159,14 +159,20 @@ func quotedRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsPrint(r) || r == '\n' || r == '\t')
 }
 
-// bracesExpand reports whether a text outside of quotes may stand for several words.
-func bracesExpand(text string) bool {
-	open := strings.IndexByte(text, '{')
-	if open < 0 {
-		return false
+// expands reports whether the braces of a word may make several words of it. Their commas may stand behind a
+// quoted text: {"a",b}.
+func expands(word *syntax.Word) bool {
+	var bare strings.Builder
+	for _, part := range word.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			bare.WriteString(part.Value)
+		case *syntax.ExtGlob:
+			bare.WriteString(part.Pattern.Value)
+		}
 	}
-	rest := text[open:]
-	return strings.Contains(rest, ",") || strings.Contains(rest, "..")
+	_, rest, open := strings.Cut(bare.String(), "{")
+	return open && (strings.Contains(rest, ",") || strings.Contains(rest, ".."))
 }
 
 func offset(pos syntax.Pos) int { return int(pos.Offset()) } //nolint:gosec // at most MaxLength

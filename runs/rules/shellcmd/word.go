@@ -26,8 +26,11 @@ func HasUnknown(part string) bool {
 }
 
 // wordText returns a word without its quotes. With patterns, unquoted *, ? and [ are unknown
-// texts, because the shell expands them to file names.
+// texts, because the shell expands them to file names, and so is a word whose braces expand.
 func wordText(word *syntax.Word, patterns bool) string {
+	if patterns && expands(word) {
+		return string(UnknownText)
+	}
 	var text strings.Builder
 	for _, part := range word.Parts {
 		writePart(&text, part, patterns)
@@ -57,10 +60,6 @@ func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
 }
 
 func writeLiteral(text *strings.Builder, value string, patterns bool) {
-	if patterns && bracesExpand(value) {
-		text.WriteRune(UnknownText)
-		return
-	}
 	for at := 0; at < len(value); at++ {
 		switch character := value[at]; {
 		case character == '\\' && at+1 < len(value):
