@@ -242,15 +242,48 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": glob}, map[string]any{"command": command}), "%q, %q", glob, command)
 	}
 	// Commands that are not text, or that are in another member.
+	globOf := func(input map[string]any) map[string]string {
+		for _, name := range []string{"commands", "script"} {
+			if input[name] != nil {
+				return map[string]string{name: "rm -rf **"}
+			}
+		}
+		return map[string]string{"command": "rm -rf **"}
+	}
 	for _, input := range []map[string]any{
 		{"command": []string{"rm", "-rf", "x"}},
 		{"command": []string{"bash", "-lc", "cd /; rm -rf x"}},
 		{"Command": "rm -rf x"},
 		{"command": "rm", "args": []string{"-rf", "x"}},
 		{"command": "ls", "COMMAND": "rm -rf x"},
+		{"commands": []string{"ls", "rm -rf x"}},
+		{"command": []string{"cd /tmp && rm -rf x"}},
+		{"commands": []string{"cd /tmp && rm -rf x", "ls"}},
+		{"script": []string{"set -e", "rm -rf x"}},
+		{"command": []any{"rm", "-rf", 7}},
+		{"command": [][]string{{"rm", "-rf", "x"}}},
+		{"commands": [][]string{{"ls"}, {"rm", "-rf", "x"}}},
+		{"command": []any{"rm", []string{"-rf", "x"}}},
+		{"commands": []any{map[string]any{"program": "rm", "args": []string{"-rf", "x"}}}},
+		{"command": "rm", "args": []any{"-rf", 7}},
+		{"command": "rm", "args": []any{[]string{"-rf"}, "x"}},
+		{"command": []string{"rm"}, "args": []string{"-rf", "x"}},
+		{"command": []string{"sudo", "rm"}, "args": []string{"-rf", "x"}},
+		{"command": "bash", "args": "-c 'rm -rf x'"},
+		{"command": "ls", "args": "; rm -rf x"},
 	} {
-		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": "rm -rf **"}, input), "%v", input)
-		require.Equal(t, api.RuleAsk, decided(t, api.RuleAsk, "bash", map[string]string{"command": "rm -rf **"}, input), "%v", input)
+		glob := globOf(input)
+		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", glob, input), "%v", input)
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAsk, "bash", glob, input), "%v", input)
+	}
+	for _, input := range []map[string]any{
+		{"command": []string{"git", "commit", "-m", "rm -rf x"}},
+		{"command": []any{"echo", "it's", 7, true}},
+		{"command": []string{"ls"}, "args": []any{"-l", 7}},
+		{"command": "echo", "args": "it's"},
+		{"commands": []string{"ls", "rm x"}},
+	} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "bash", globOf(input), input), "%v", input)
 	}
 }
 

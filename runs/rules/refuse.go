@@ -193,11 +193,14 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 			}
 		}
 	}
+	var arguments []argument
+	if command {
+		arguments = c.arguments(member)
+	}
 	texts := []string{value}
-	if kind := document.Kind(c.members[member]); kind != '"' {
+	if document.Kind(c.members[member]) != '"' {
 		texts = leaves(c.members[member], nil)
-		if argv, are := textsOf(c.members[member]); command && are {
-			looked.parts(shellcmd.ArgvParts(argv))
+		if command && c.lookAtLists(looked, member, arguments) {
 			texts = nil
 		}
 	}
@@ -221,14 +224,14 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 				looked.add(form)
 			}
 		case strings.TrimSpace(text) != "":
-			c.lookAtCommand(looked, member, text)
+			c.lookAtCommand(looked, text, arguments)
 		}
 	}
 	return looked
 }
 
 // lookAtCommand adds the parts of a command, with arguments from another member.
-func (c *Call) lookAtCommand(looked *refusingTexts, member, text string) {
+func (c *Call) lookAtCommand(looked *refusingTexts, text string, arguments []argument) {
 	text = shellcmd.Scrub(text)
 	command, err := shellcmd.Read(text)
 	if err != nil {
@@ -239,16 +242,17 @@ func (c *Call) lookAtCommand(looked *refusingTexts, member, text string) {
 	if windowsShell(c.ToolName) {
 		looked.parts(shellcmd.WindowsParts(text), true)
 	}
-	for _, name := range []string{"args", "arguments", "argv"} {
-		for _, other := range c.folded[name] {
-			argv, are := textsOf(c.members[other])
-			if !are && document.Kind(c.members[other]) == '"' {
-				arguments, _ := c.param(other)
-				argv, are = strings.Fields(arguments), true
-			}
-			if are && other != member {
-				looked.parts(shellcmd.ArgvParts(append(strings.Fields(text), argv...)))
-			}
+	for _, more := range arguments {
+		c.lookAtArgv(looked, append(strings.Fields(text), more.words...))
+		if more.text == "" {
+			continue
+		}
+		if !c.Budget.spend(len(text) + len(more.text)) {
+			looked.unread = true
+			return
+		}
+		if command, err := shellcmd.Read(text + " " + more.text); err == nil {
+			looked.parts(command.Parts())
 		}
 	}
 }
