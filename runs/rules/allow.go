@@ -59,11 +59,7 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 	case !wild:
 		return noFault
 	case kind != '"':
-		match.spelled, match.globSpelled = spelledStructure(value), spelledStructure(match.glob)
-		if matches, _ := call.Budget.match(match); !matches {
-			return paramUncovered
-		}
-		return noFault
+		return call.uncoveredTexts(match, means)
 	case means == meansText && commandLike.MatchString(match.glob):
 		return call.uncoveredCommand(name, match, kind)
 	case means == meansPath || strings.ContainsAny(match.glob, `/\`):
@@ -108,6 +104,10 @@ func (c *Call) uncoveredCommand(name string, match globMatch, kind byte) paramFa
 	if command == nil {
 		return paramUnread
 	}
+	return c.uncoveredWords(match, command)
+}
+
+func (c *Call) uncoveredWords(match globMatch, command *shellcmd.Command) paramFault {
 	match.spelled = command.Spelled()
 	if glob, err := shellcmd.Read(match.glob); err == nil {
 		match.globSpelled = glob.Spelled()
@@ -143,6 +143,56 @@ func (c *Call) uncoveredPlace(match globMatch) paramFault {
 		return paramUncovered
 	}
 	return noFault
+}
+
+// uncoveredTexts returns why a glob's wildcard may not cover a list or an object: its structure, and each text in it.
+func (c *Call) uncoveredTexts(match globMatch, means meaning) paramFault {
+	match.spelled, match.globSpelled = spelledStructure(match.text), spelledStructure(match.glob)
+	if matches, _ := c.Budget.match(match); !matches {
+		return paramUncovered
+	}
+	globs, texts := textsIn(match.glob), textsIn(match.text)
+	if len(globs) != len(texts) {
+		return paramUncovered
+	}
+	for i, glob := range globs {
+		one, fault := globMatch{glob: glob, text: texts[i], folders: match.folders}, noFault
+		switch {
+		case !hasWildcard(glob) || means == meansProse:
+		case means == meansText && commandLike.MatchString(glob):
+			command, err := shellcmd.Read(one.text)
+			if err != nil {
+				return paramUnread
+			}
+			fault = c.uncoveredWords(one, command)
+		case means == meansPath || strings.ContainsAny(glob, `/\`):
+			fault = c.uncoveredPlace(one)
+		}
+		if fault != noFault {
+			return fault
+		}
+	}
+	return noFault
+}
+
+// textsIn returns the strings of a JSON text in order, the names of members included.
+func textsIn(value string) (texts []string) {
+	from := -1
+	for at := 0; at < len(value); at++ {
+		switch {
+		case value[at] == '"' && from < 0:
+			from = at
+		case value[at] == '"':
+			var text string
+			if json.Unmarshal([]byte(value[from:at+1]), &text) == nil {
+				texts = append(texts, text)
+			}
+			from = -1
+		case from >= 0 && value[at] == '\\':
+			at++
+		}
+	}
+	return texts
 }
 
 // words reports whether a command consists of exactly these words.

@@ -397,6 +397,25 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 	for _, path := range []string{"src/a", ".envrc", "a/.env.d/x", "env"} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "read", map[string]string{"path": "**/.env"}, map[string]any{"path": path}), "%q", path)
 	}
+	// In a list and in an object, too.
+	for _, url := range []string{
+		"https://evil.com#.example.com/", "https://evil.com?x.example.com/", "https://u@.example.com/", "https://evil.com\x00.example.com/", "https://evil.com%2f.example.com/", "https://evil.com\\.example.com/",
+	} {
+		for glob, value := range map[string]any{
+			`["https://*.example.com/**"]`: []string{url}, `["x","https://*.example.com/**"]`: []string{"x", url}, `{"url":"https://*.example.com/**"}`: map[string]string{"url": url}, `[["https://*.example.com/**"]]`: [][]string{{url}},
+		} {
+			for _, member := range []string{"urls", "sites"} {
+				require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "fetch", map[string]string{member: glob}, map[string]any{member: value}), "%q, %v", glob, value)
+			}
+		}
+	}
+	for glob, value := range map[string]any{
+		`["https://*.example.com/**"]`: []string{"https://a.example.com/b?c=d&e#f@g"}, `{"url":"https://*.example.com/**"}`: map[string]string{"url": "https://a.example.com/"}, `["src/**","a \"*\""]`: []string{"src/b", `a "b"`},
+	} {
+		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "fetch", map[string]string{"sites": glob}, map[string]any{"sites": value}), "%q, %v", glob, value)
+	}
+	require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "ci", map[string]string{"steps": `["npm **"]`}, map[string]any{"steps": []string{"npm test; id"}}))
+	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "ci", map[string]string{"steps": `["npm **"]`}, map[string]any{"steps": []string{"npm test"}}))
 	deny := map[string]string{"paths": "**/.env"}
 	require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "read", deny, map[string]any{"paths": []string{"a", "b/.env"}}))
 	require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "read", map[string]string{"path": "/etc/**"}, map[string]any{"path": "passwd", "cwd": "/etc"}))
