@@ -188,7 +188,9 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	}
 	if holdsStatements(member) {
 		for _, text := range leaves(c.members[member], nil) {
-			for _, one := range statements(shellcmd.Scrub(text)) {
+			all, read := statements(shellcmd.Scrub(text))
+			looked.unread = looked.unread || !read
+			for _, one := range all {
 				looked.add(one)
 			}
 		}

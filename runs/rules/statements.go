@@ -50,20 +50,103 @@ func (c *Call) uncoveredStatement(match globMatch) paramFault {
 }
 
 var (
-	comment = regexp.MustCompile(`(?s)/\*.*?\*/|(--|#)[^\n]*`)
-	// executed are the ends of comments that MySQL runs.
-	executed = regexp.MustCompile(`/\*M?![0-9]*|\*/`)
+	// executed are the ends of comments that MySQL runs, and executedBegins is such a beginning.
+	executed       = regexp.MustCompile(`/\*M?![0-9]*|\*/`)
+	executedBegins = regexp.MustCompile(`^/\*M?![0-9]*`)
 )
 
-// statements returns each statement of a text, which deny and ask rules compare: with and without its comments. What is in quotes
-// counts as well.
-func statements(text string) (all []string) {
-	for _, form := range []string{text, comment.ReplaceAllString(text, " "), executed.ReplaceAllString(text, ";")} {
-		for one := range strings.SplitSeq(form, ";") {
-			if one = strings.Join(strings.Fields(one), " "); one != "" {
-				all = append(all, one)
-			}
+// reading is a way in which databases tell comments from statements.
+type reading struct {
+	hash     bool   // "#" begins a comment
+	nested   bool   // comments stand in comments
+	executes bool   // MySQL's comments that it runs
+	quotes   bool   // a quoted text has no comments and no end of a statement
+	escapes  bool   // a backslash escapes a quote
+	lineEnds string // the ends of a comment to the end of the line
+}
+
+// readings are with and without quotes: which texts are in quotes differs as well.
+var readings = []reading{
+	{hash: true, lineEnds: "\n"},
+	{hash: true, executes: true, lineEnds: "\n"},
+	{hash: true, executes: true, quotes: true, escapes: true, lineEnds: "\n"},
+	{nested: true, lineEnds: "\r\n"},
+	{nested: true, quotes: true, lineEnds: "\r\n"},
+}
+
+// statements returns each statement of a text, which deny and ask rules compare: as written, and without its comments in each
+// reading. What is in quotes counts as well. It returns false for a text that takes too much work.
+func statements(text string) (all []string, read bool) {
+	const mostRead = 32 // times the text
+	left := mostRead * len(text)
+	add := func(one string) {
+		if one = strings.Join(strings.Fields(one), " "); one != "" {
+			all = append(all, one)
 		}
 	}
-	return all
+	for _, form := range []string{text, executed.ReplaceAllString(text, ";")} {
+		for one := range strings.SplitSeq(form, ";") {
+			add(one)
+		}
+	}
+	for from := 0; ; {
+		for _, reading := range readings {
+			one, length := reading.first(text[from:])
+			if left -= length; left < 0 {
+				return nil, false
+			}
+			add(one)
+		}
+		next := strings.IndexByte(text[from:], ';')
+		if next < 0 {
+			return all, true
+		}
+		from += next + 1
+	}
+}
+
+// first returns the first statement of a text, without its comments, and the length of what it read.
+func (r reading) first(text string) (statement string, length int) {
+	var plain strings.Builder
+	depth, quote, at := 0, byte(0), 0
+	for at < len(text) {
+		rest, size := text[at:], 1
+		switch {
+		case depth > 0 && strings.HasPrefix(rest, "*/"):
+			depth, size = depth-1, len("*/")
+		case depth > 0:
+			if r.nested && strings.HasPrefix(rest, "/*") {
+				depth, size = depth+1, len("/*")
+			}
+		case quote != 0:
+			if r.escapes && rest[0] == '\\' && len(rest) > 1 {
+				size = 2
+			} else if rest[0] == quote {
+				quote = 0
+			}
+			plain.WriteString(rest[:size])
+		case rest[0] == ';':
+			return plain.String(), at
+		case strings.HasPrefix(rest, "/*"):
+			depth, size = 1, len("/*")
+			if begins := executedBegins.FindString(rest); r.executes && begins != "" {
+				depth, size = 0, len(begins)
+			}
+			plain.WriteByte(' ')
+		case r.executes && strings.HasPrefix(rest, "*/"):
+			size = len("*/")
+			plain.WriteByte(' ')
+		case strings.HasPrefix(rest, "--"), r.hash && rest[0] == '#':
+			if size = strings.IndexAny(rest, r.lineEnds); size < 0 {
+				size = len(rest)
+			}
+		default:
+			if r.quotes && strings.IndexByte("'\"`", rest[0]) >= 0 {
+				quote = rest[0]
+			}
+			plain.WriteByte(rest[0])
+		}
+		at += size
+	}
+	return plain.String(), at
 }

@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,13 +59,28 @@ func TestADenyOfStatementsLooksAtEach(t *testing.T) {
 	for _, tool := range []string{"db", "execute_sql"} {
 		for _, text := range []string{
 			"DROP TABLE x", "drop  table x;", "SELECT 1; DROP TABLE x", "SELECT 1;DROP\nTABLE x", "/* a */ DROP TABLE x", "-- a\nDROP TABLE x", "SELECT 1; /*!50000 DROP TABLE x */", "DROP/**/TABLE x", "# a\nDROP TABLE x", ";;DROP TABLE x",
+			"SELECT '--'; DROP/**/TABLE x", "SELECT '#'; DROP/**/TABLE x", "SELECT '/*'; DROP/**/TABLE x", "SELECT 1 # 2; DROP/**/TABLE x", "SELECT '--'; DROP/*;*/TABLE x", "-- a\rDROP TABLE x", "DROP -- a\rTABLE x",
+			"/* /* */ */ DROP/**/TABLE x", "DROP /* /* */ */ TABLE x", "/*!50000 DROP/**/TABLE x */", "DROP /*!50000 TABLE*/ x", "/*!99999 a */ DROP # b\nTABLE x", `SELECT '\'--'; DROP /* ' */ TABLE x`, "SELECT 1; DROP--a\nTABLE x",
+			strings.Repeat(";/*", 10_000),
 		} {
 			for _, value := range []any{text, []string{"SELECT 1", text}} {
 				require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, tool, map[string]string{"query": "DROP TABLE **"}, map[string]any{"Query": value}), "%s %q", tool, value)
 			}
 		}
-		for _, text := range []string{"SELECT 1", "SELECT drop FROM table"} {
+		for _, text := range []string{"SELECT 1", "SELECT drop FROM table", "SELECT a -- DROP TABLE x", "SELECT '--', 'DROP TABLE x'", "DROP INDEX x /* DROP TABLE x */"} {
 			require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, tool, map[string]string{"query": "DROP TABLE **"}, map[string]any{"query": text}), "%s %q", tool, text)
 		}
 	}
+}
+
+// A quoted text hides the comments behind it from no rule.
+func TestADenyOfStatementsLooksBehindQuotes(t *testing.T) {
+	t.Parallel()
+	glob := map[string]string{"sql": "SELECT ** INTO OUTFILE **"}
+	for _, text := range []string{
+		"SELECT/**/'--' INTO/**/OUTFILE 'x'", "SELECT/**/'/*' INTO/**/OUTFILE 'x'", "SELECT/**/'\\'--' INTO # a\nOUTFILE 'x'", `SELECT/**/"#" INTO/* /* */ */OUTFILE 'x'`, "SELECT ';' INTO/**/OUTFILE 'x'",
+	} {
+		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": text}), "%q", text)
+	}
+	require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": "SELECT 1 INTO x"}))
 }
