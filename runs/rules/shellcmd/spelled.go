@@ -1,6 +1,7 @@
 package shellcmd
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -99,8 +100,11 @@ func (m *marking) plain(from, to int) {
 	}
 }
 
+// dotPattern is a segment of dots and wildcards, which some shells expand to "..".
+var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*\])[.*]*(/|$)`)
+
 func (m *marking) word(word *syntax.Word) {
-	if expands(word) || Climbs(wordText(word, false)) {
+	if expands(word) || Climbs(wordText(word, false)) || dotPattern.MatchString(patternText(word)) {
 		return
 	}
 	for _, part := range word.Parts {

@@ -38,6 +38,26 @@ func wordText(word *syntax.Word, patterns bool) string {
 	return text.String()
 }
 
+var (
+	noWildcards      = strings.NewReplacer("*", "_", "?", "_", "[", "_")
+	escapedWildcards = strings.NewReplacer(`\*`, "_", `\?`, "_", `\[`, "_", `\\`, "_", `\`, "")
+)
+
+// patternText returns a word without its quotes and without the wildcards in them, which stand for themselves.
+func patternText(word *syntax.Word) string {
+	var text strings.Builder
+	for _, part := range word.Parts {
+		if bare, is := part.(*syntax.Lit); is {
+			text.WriteString(escapedWildcards.Replace(bare.Value))
+			continue
+		}
+		var quoted strings.Builder
+		writePart(&quoted, part, false)
+		text.WriteString(noWildcards.Replace(quoted.String()))
+	}
+	return text.String()
+}
+
 func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
 	switch part := part.(type) {
 	case *syntax.Lit:
