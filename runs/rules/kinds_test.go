@@ -128,6 +128,7 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"git submodule **", "git submodule foreach 'rm -rf x'"},
 		{"git **", "git --git-dir .git -c core.pager=evil log"},
 		{"git **", "git --namespace x -c alias.y=!evil y"},
+		{"git **", "git --shallow-file x -c alias.y=!evil y"},
 		{"git **", "git --work-tree . rebase -x evil HEAD"},
 		{"git **", "git --git-dir --git-dir rebase -x evil HEAD"},
 		{"rsync **", "rsync -ave evil a b"},

@@ -168,7 +168,7 @@ func abbreviates(word, option string) bool {
 }
 
 // gitValues are the options before a subcommand of git whose value is the next word.
-var gitValues = WordSet("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source")
+var gitValues = WordSet("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source --shallow-file")
 
 // gitVerb returns the place of the subcommand among the words of git.
 func gitVerb(words []string) int {
