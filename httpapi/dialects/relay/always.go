@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"path"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -11,19 +10,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// tooBroad are programs that no prefix rule is derived from: they delete, run their arguments, or
-// change the user. A rule for every call that begins with their name would allow everything.
+// tooBroad are programs that no prefix rule is derived from, in addition to those that run others: they delete, run a text, or
+// change the machine. A rule for every call that begins with their name would allow everything.
 var tooBroad = shellcmd.WordSet(
-	// shells and programs that run a command line
-	"sh bash dash ash zsh fish csh tcsh ksh mksh pwsh powershell cmd cmd.exe busybox toybox eval exec source . command builtin",
-	"env nohup nice ionice time timeout watch xargs parallel setsid stdbuf script screen tmux at batch crontab find make",
+	"crontab make curl wget",
 	// programs that delete and overwrite
 	"rm rmdir unlink shred srm del erase rd trash truncate dd mkfs fdisk parted wipefs mv cp install ln tee format",
-	// programs that change the user or the machine
-	"sudo su doas pkexec runuser chroot nsenter unshare ssh scp sftp rsync telnet nc ncat socat docker podman kubectl",
+	// programs that change the machine, or work on another one
+	"scp sftp rsync telnet nc ncat socat",
 	"chmod chown chgrp setfacl mount umount kill killall pkill reboot shutdown halt poweroff systemctl service",
-	// programs that run code given as text
-	"python python2 python3 perl ruby node deno bun php lua awk gawk sed osascript psql mysql sqlite3 curl wget npx uvx",
 )
 
 // allowAlways returns the decision of an answer with "always", and the text of the rule that it
@@ -54,8 +49,8 @@ func (f *face) allowAlways(approval *api.ApprovalRequest, sessionID string, nowM
 //   - no member is text, so that every call of the tool would match;
 //   - a text is empty or begins with a space;
 //   - a glob would hold * or ?, which it cannot mean literally;
-//   - the first of several words is among tooBroad, or sets a variable for a program
-//     that follows it.
+//   - the first of several words is among tooBroad, runs other programs, or sets a variable
+//     for a program that follows it.
 func prefixGlobs(input api.JSON) map[string]string {
 	var globs map[string]string
 	for name, value := range kit.Members(input) {
@@ -79,8 +74,8 @@ func prefixGlobs(input api.JSON) map[string]string {
 }
 
 // broadWord reports whether a first word says nothing about the rest. A program is recognized by
-// its name, in any directory.
+// any of its names, in any directory.
 func broadWord(word string) bool {
-	name := strings.ToLower(path.Base(strings.Trim(word, `"'\`)))
-	return tooBroad[name] || strings.ContainsAny(word, "=$`;|&<>(){}\n\t\\\"'")
+	name := strings.Trim(word, `"'\`)
+	return tooBroad[shellcmd.OneName(name)] || shellcmd.RunsOthers(name) || strings.ContainsAny(word, "=$`;|&<>(){}\n\t\\\"'")
 }

@@ -26,6 +26,8 @@ func TestPrefixGlobs(t *testing.T) {
 		`{"path":"*.go"}`, `{"path":"a?"}`, `{"command":"l? x"}`, `{"command":"git push","path":"**"}`,
 		`{"command":"rm -rf ./temp"}`, `{"command":"/bin/rm -rf ./temp"}`, `{"command":"RM -rf x"}`, `{"command":"\"rm\" x"}`, `{"command":"\\rm x"}`,
 		`{"command":"bash -c x"}`, `{"command":"sudo ls -l"}`, `{"command":"env ls -l"}`, `{"command":"A=b rm x"}`, `{"command":"$(x) y"}`, `{"command":"ls;rm x"}`,
+		`{"command":"python3.12 manage.py x"}`, `{"command":"nodejs x y"}`, `{"command":"pypy x"}`, `{"command":"rbash x"}`, `{"command":"yash x"}`, `{"command":"tclsh x"}`, `{"command":"fd x"}`, `{"command":"gdb x"}`,
+		`{"command":"genv npm test"}`, `{"command":"grm -rf x"}`, `{"command":"cmd.exe /c x"}`, `{"command":"make all"}`, `{"command":"docker-compose run x"}`, `{"command":"bash-5.2 x"}`,
 		`{"command":"ls\nrm x"}`, `{"command":"python3 -c x"}`, `{"cwd":"git x","command":"sh x"}`, `{"command":"(cd x)"}`,
 	} {
 		require.Nil(t, prefixGlobs(api.JSON(input)), input)

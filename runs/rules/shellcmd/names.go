@@ -22,8 +22,8 @@ var otherNames = map[string]string{
 // gnu are programs that also have a "g" in front of their name.
 var gnu = WordSet("rm cp mv chmod chown chgrp ln dd shred install tee cat tar sed awk grep find xargs make timeout nice env")
 
-// oneName returns the name of the program that a word starts, the same for all names of one program.
-func oneName(word string) string {
+// OneName returns the name of the program that a word starts, the same for all names of one program.
+func OneName(word string) string {
 	name := programName(word)
 	plain := strings.TrimRight(name, "-.0123456789")
 	switch {
@@ -42,14 +42,14 @@ func oneName(word string) string {
 // binFolders are the folders whose programs a rule may also mean by another name.
 var binFolders = WordSet("/bin/ /usr/bin/ /usr/local/bin/ /opt/homebrew/bin/ /usr/sbin/ /sbin/")
 
-// oneGlobName is oneName for a word of a glob. A star at its end becomes star. It returns other words unchanged.
+// oneGlobName is OneName for a word of a glob. A star at its end becomes star. It returns other words unchanged.
 func oneGlobName(word, star string) string {
 	bare := strings.TrimRight(word, "*")
 	name := programName(bare)
 	if folder := bare[:strings.LastIndexByte(bare, '/')+1]; folder != "" && !binFolders[folder] || strings.ContainsAny(name, "*?") {
 		return word
 	}
-	one := oneName(bare)
+	one := OneName(bare)
 	switch {
 	case one == name && !oneShells[one] && !versioned[one]:
 		return word
@@ -94,12 +94,12 @@ var besides = regexp.MustCompile(`^(-|[A-Za-z_][A-Za-z0-9_]*=|[0-9.]+[smhd]?$)`)
 
 // wrapped returns the place of the program that a wrapper at another place runs, and -1 for none.
 func wrapped(words []string, at int) int {
-	if name := oneName(words[at]); !wrappers[name] || oneShells[name] {
+	if name := OneName(words[at]); !wrappers[name] || oneShells[name] {
 		return -1
 	}
 	behind := words[at+1 : min(len(words), at+1+maxBehind)]
 	next := slices.IndexFunc(behind, func(word string) bool {
-		name := oneName(word)
+		name := OneName(word)
 		return oneShells[name] || interpreters[name]
 	})
 	if next < 0 {

@@ -116,7 +116,7 @@ func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth
 		return
 	}
 	p.add(printed(s))
-	if one := renamed(s, oneName); one != s {
+	if one := renamed(s, OneName); one != s {
 		p.add(printed(one))
 	}
 	if list, is := s.Cmd.(*syntax.BinaryCmd); is && isPipe(list) {
@@ -147,7 +147,7 @@ func (p *collected) call(words []string, depth int) {
 	}
 	p.command(words)
 	p.withoutOptions(words)
-	name := oneName(words[0])
+	name := OneName(words[0])
 	for at := 1; at < len(words) && !p.tooMany; at++ {
 		if optionRuns(name, words, at) {
 			p.value(words[at], depth)
@@ -217,11 +217,11 @@ func (p *collected) command(words []string) {
 	if name != words[0] && name != "" {
 		p.add(name + text[len(words[0]):])
 	}
-	named, _ := oneCommand(words, oneName)
+	named, _ := oneCommand(words, OneName)
 	if one := strings.Join(named, " "); one != text {
 		p.add(one)
 	}
-	p.add(commutingForm(append([]string{oneName(words[0])}, words[1:]...)))
+	p.add(commutingForm(append([]string{OneName(words[0])}, words[1:]...)))
 }
 
 func isOption(word string) bool { return strings.HasPrefix(word, "-") }
@@ -305,7 +305,7 @@ func runsFile(word *syntax.Word) bool {
 		return false
 	}
 	text := wordText(word, true)
-	return HasUnknown(text) || shells[oneName(text)] || sources[text]
+	return HasUnknown(text) || shells[OneName(text)] || sources[text]
 }
 
 // readers are the programs, besides shells and xargs, that run the commands that they read.
@@ -317,10 +317,10 @@ func runsText(s *syntax.Stmt) bool {
 	if !is || len(call.Args) == 0 {
 		return false
 	}
-	first := oneName(wordText(call.Args[0], true))
+	first := OneName(wordText(call.Args[0], true))
 	return readers[first] || slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
 		text := wordText(word, true)
-		name := oneName(text)
+		name := OneName(text)
 		return HasUnknown(text) || shells[name] || name == "xargs" || wrappers[first] && readers[name]
 	})
 }

@@ -78,7 +78,7 @@ func (p *collected) substituted(s *syntax.Stmt, call *syntax.CallExpr) {
 	if len(words) == 0 {
 		return
 	}
-	named, at := oneNames(words, oneName)
+	named, at := oneNames(words, OneName)
 	shell := named[at] == "sh" || HasUnknown(named[at])
 	text := slices.Contains(named[:at+1], "eval") || shell && slices.ContainsFunc(words[at+1:], func(word string) bool { return bundles(word, "c") }) ||
 		shell && slices.ContainsFunc(s.Redirs, func(from *syntax.Redirect) bool { return from.Hdoc != nil || from.Op == syntax.WordHdoc })
@@ -109,7 +109,7 @@ func stageForms(stage *syntax.Stmt) [][]string {
 		return nil
 	}
 	words := wordTexts(call)
-	named, at := oneCommand(words, oneName)
+	named, at := oneCommand(words, OneName)
 	plain := slices.Clone(words[at:])
 	plain[0] = programName(plain[0])
 	short := named[at:]

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
+const shellNames = "sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox"
+
 // shells run the text that they are given, or read, as a command.
-var shells = WordSet("sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox")
+var shells = WordSet(shellNames)
 
 // wrappers run a program or a command that stands among their words.
 var wrappers = WordSet(
-	"sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox",
+	shellNames,
 	"eval exec source . command builtin trap alias noglob nocorrect repeat",
 	"sudo sudoedit su doas pkexec runuser runas start chroot nsenter unshare setpriv capsh gosu su-exec firejail bwrap fakeroot",
 	"env nohup nice ionice chrt taskset time timeout watch xargs parallel setsid stdbuf unbuffer script screen tmux entr",
@@ -26,8 +28,9 @@ var interpreters = WordSet("python python2 python3 node deno bun ruby perl php l
 // beginning of two of its commands says little.
 func RunsOthers(program string) bool {
 	name := programName(program)
-	plain := strings.TrimRight(name, "0123456789.") // python3.12
-	return shells[name] || wrappers[name] || interpreters[name] || shells[plain] || wrappers[plain] || interpreters[plain]
+	plain := strings.TrimRight(name, "0123456789.") // gdb12
+	one, _, _ := strings.Cut(OneName(program), " ") // docker of docker-compose
+	return slices.ContainsFunc([]string{name, plain, one}, func(name string) bool { return wrappers[name] || interpreters[name] })
 }
 
 // joiners run all their words, joined, as one command.

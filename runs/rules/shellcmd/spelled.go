@@ -59,7 +59,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 	}
 	name := ""
 	if len(words) > 0 {
-		name = oneName(words[0])
+		name = OneName(words[0])
 	}
 	runs := len(words) > 0 && runsAnother(name, words)
 	for i, word := range call.Args {
@@ -68,7 +68,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 		}
 		switch {
 		case wrappers[name] && (i == 0 || carries(words[i])):
-		case i > 0 && (runs && wrappers[oneName(words[i])] || optionRuns(name, words, i)):
+		case i > 0 && (runs && wrappers[OneName(words[i])] || optionRuns(name, words, i)):
 		default:
 			m.word(word)
 		}
@@ -83,7 +83,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 // carries reports whether a word of a program that runs others may contain a command, or name
 // another such program.
 func carries(word string) bool {
-	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[oneName(word)] ||
+	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[OneName(word)] ||
 		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint") || strings.HasPrefix(word, "-fls")
 }
 
