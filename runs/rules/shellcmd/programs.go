@@ -49,6 +49,7 @@ var optionsThatRun = map[string][]string{
 	"npm":  scriptShell, "pnpm": scriptShell, "yarn": scriptShell, "bun": {"--preload", "-r"},
 	"cargo": {"--config"}, "bazel": {"--run_under", "--test_runner"}, "gradle": initScript, "gradlew": initScript,
 	"gcc": wrapper, "g++": wrapper, "cc": wrapper, "c++": wrapper, "clang": {"-fplugin", "-B", "-fuse-ld"}, "clang++": {"-fplugin", "-B", "-fuse-ld"},
+	"fd": {"-x", "-X", "--exec", "--exec-batch"},
 	"rg": {"--pre", "--hostname-bin"}, "fzf": {"--bind", "--preview", "--with-shell"}, "split": {"--filter"},
 	"wget": {"-e", "--execute", "--use-askpass", "--config"}, "curl": {"-K", "--config"}, "tcpdump": {"-z"},
 }
