@@ -87,11 +87,23 @@ func runsAnother(name string, words []string) bool {
 	return slices.ContainsFunc(words[1:], func(word string) bool { return strings.Contains(verbs, " "+word+" ") })
 }
 
+// twoDashes returns a word of a program that takes any number of dashes for two, with two. A letter behind one dash is a short option.
+func twoDashes(name, word string) string {
+	option := strings.TrimLeft(word, "-")
+	if !isOption(word) || len(option) < 2 || !anyDashes[name] {
+		return word
+	}
+	return "--" + option
+}
+
+var anyDashes = WordSet("npm pnpm yarn")
+
 // optionRuns reports whether a word is an option by which the program runs another one, or the value
 // of such an option.
 func optionRuns(name string, words []string, at int) bool {
+	word, before := twoDashes(name, words[at]), twoDashes(name, words[at-1])
 	for _, option := range optionsThatRun[name] {
-		if hasOption(words[at], option) || at > 1 && takesNext(words[at-1], option) {
+		if hasOption(word, option) || at > 1 && takesNext(before, option) {
 			return true
 		}
 	}
