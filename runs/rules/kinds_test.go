@@ -235,7 +235,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"command rm -rf x", "nohup rm -rf x &", "timeout 5 rm -rf x", "/bin/rm -rf x", `\rm -rf x`, `r""m -rf x`, `'rm' -rf x`, "RM -rf x", "time rm -rf x", "! rm -rf x",
 		`bash -c "rm -rf x"`, `sh -c 'cd /; rm -rf x'`, `bash -lc "bash -c 'rm -rf x'"`, `eval "rm -rf x"`, "eval rm -rf x", "xargs rm -rf", "find . -exec rm -rf {} +",
 		"bash <<< 'rm -rf x'", "bash <<E\nrm -rf x\nE", "echo rm -rf x | sh", "echo 'rm -rf x' | sudo bash", `ssh host "rm -rf x"`, "ssh host rm -rf x", "docker run i rm -rf x",
-		"X=rm; $X -rf /x", "$(echo rm) -rf x", "/bin/r? -rf x", "{rm,-rf,x}", `{"rm",-rf,x}`, `{rm,'-rf',x}`, `rm {"-rf",} x`, "rm {$X,-rf} x", "rm @(x|{y,-rf}) z", "$'rm' -rf x", "rm -rf \"$X\"", "alias x='rm -rf y'", "trap 'rm -rf x' EXIT",
+		"X=rm; $X -rf /x", "$(echo rm) -rf x", "/bin/r? -rf x", `/bin/r["m"] -rf x`, "/bin/r[]m] -rf x", "/bin/r[[:alpha:]] -rf x", "/bin/r[!]x] -rf x", "/bin/r['$'m] -rf x", "{rm,-rf,x}", `{"rm",-rf,x}`, `{rm,'-rf',x}`, `rm {"-rf",} x`, "rm {$X,-rf} x", "rm @(x|{y,-rf}) z", "$'rm' -rf x", "rm -rf \"$X\"", "alias x='rm -rf y'", "trap 'rm -rf x' EXIT",
 		"r\u200bm -rf x", "ｒｍ -rf x", "rm -rf x \"", "rm\u00a0-rf x", strings.Repeat("a", 70_000),
 		"uv run rm -rf x", "npm exec -- rm -rf x", "poetry run rm -rf x", "nix-shell --run 'rm -rf x'", "runas rm -rf x", "start rm -rf x",
 		"cat <<E | bash\nrm -rf x\nE", "bash < <(echo rm -rf x)", "source <(echo rm -rf x)", ". <(echo 'rm -rf x')", "bash <(echo 'rm -rf x')", "cat <<< 'rm -rf x' | sh",

@@ -32,10 +32,33 @@ func wordText(word *syntax.Word, patterns bool) string {
 		return string(UnknownText)
 	}
 	var text strings.Builder
+	set := -1 // where a set of characters may begin
 	for _, part := range word.Parts {
-		writePart(&text, part, patterns)
+		bare, is := part.(*syntax.Lit)
+		if !is {
+			writePart(&text, part, patterns)
+		} else if at := writeLiteral(&text, bare.Value, patterns); set < 0 {
+			set = at
+		}
 	}
-	return text.String()
+	return withoutSets(text.String(), set)
+}
+
+// withoutSets returns a word in which everything from the beginning of a set, such as [[:alpha:]"m"], to the last "]" is unknown.
+// Where the set ends depends on what is in it.
+func withoutSets(word string, from int) string {
+	if from < 0 {
+		return word
+	}
+	end := strings.LastIndexByte(word[from:], ']')
+	if end < 0 {
+		return word
+	}
+	unknown, inside := UnknownWord, word[from:from+end]
+	if strings.ContainsRune(inside, UnknownText) {
+		unknown = UnknownText
+	}
+	return word[:from] + string(unknown) + word[from+end+1:]
 }
 
 var (
@@ -61,7 +84,7 @@ func patternText(word *syntax.Word) string {
 func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
 	switch part := part.(type) {
 	case *syntax.Lit:
-		writeLiteral(text, part.Value, patterns)
+		_ = writeLiteral(text, part.Value, patterns)
 	case *syntax.SglQuoted:
 		if part.Dollar {
 			text.WriteRune(UnknownText)
@@ -79,7 +102,10 @@ func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
 	}
 }
 
-func writeLiteral(text *strings.Builder, value string, patterns bool) {
+// writeLiteral writes a text outside of quotes. It returns where a set of characters may begin in what is written, and -1 for
+// nowhere.
+func writeLiteral(text *strings.Builder, value string, patterns bool) int {
+	set := -1
 	for at := 0; at < len(value); at++ {
 		switch character := value[at]; {
 		case character == '\\' && at+1 < len(value):
@@ -88,14 +114,15 @@ func writeLiteral(text *strings.Builder, value string, patterns bool) {
 				text.WriteByte(value[at])
 			}
 		case patterns && (character == '*' || character == '?' || character == '['):
-			text.WriteRune(UnknownWord)
-			if end := strings.IndexByte(value[at:], ']'); character == '[' && end > 0 {
-				at += end
+			if character == '[' && set < 0 {
+				set = text.Len()
 			}
+			text.WriteRune(UnknownWord)
 		default:
 			text.WriteByte(character)
 		}
 	}
+	return set
 }
 
 func writeQuoted(text *strings.Builder, part syntax.WordPart) {
