@@ -110,7 +110,7 @@ func (c *Call) uncoveredCommand(name string, match globMatch, kind byte) paramFa
 func (c *Call) uncoveredWords(match globMatch, command *shellcmd.Command) paramFault {
 	match.spelled = command.Spelled()
 	if glob, err := shellcmd.Read(match.glob); err == nil {
-		match.globSpelled = glob.Spelled()
+		match.globSpelled = glob.SpelledGlob()
 	}
 	if windowsShell(c.ToolName) {
 		shellcmd.SpellWindows(match.text, match.spelled)

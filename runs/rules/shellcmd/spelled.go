@@ -13,8 +13,13 @@ import (
 // words, quoted or not, and the blanks between them. Not plain are operators, redirections,
 // substitutions, expansions, assignments, line breaks, comments, words that contain a command
 // for another program, and words with a ".." segment or invisible characters.
-func (c *Command) Spelled() []bool {
-	m := &marking{text: c.text, spelled: make([]bool, len(c.text))}
+func (c *Command) Spelled() []bool { return c.spelled(false) }
+
+// SpelledGlob is [Command.Spelled] for a glob, whose wildcards are no patterns of a shell.
+func (c *Command) SpelledGlob() []bool { return c.spelled(true) }
+
+func (c *Command) spelled(glob bool) []bool {
+	m := &marking{text: c.text, spelled: make([]bool, len(c.text)), glob: glob}
 	for i := range m.spelled {
 		m.spelled[i] = true
 	}
@@ -25,6 +30,7 @@ func (c *Command) Spelled() []bool {
 type marking struct {
 	text    string
 	spelled []bool
+	glob    bool
 }
 
 func (m *marking) statements(all []*syntax.Stmt) {
@@ -68,6 +74,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 		}
 		switch {
 		case wrappers[name] && (i == 0 || carries(words[i])):
+		case (i == 0 || wrappers[name] || runs) && !m.glob && mayBeWrapper(wordText(word, true)):
 		case i > 0 && (runs && wrappers[OneName(words[i])] || optionRuns(name, words, i)):
 		default:
 			m.word(word)
@@ -87,6 +94,23 @@ func carries(word string) bool {
 		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint") || strings.HasPrefix(word, "-fls")
 }
 
+// mayBeWrapper reports whether the shell may expand a pattern to the name of a program that runs others: /bin/b?sh.
+func mayBeWrapper(pattern string) bool {
+	pattern = pattern[strings.LastIndexByte(pattern, '/')+1:]
+	const unknown = string(UnknownText) + string(UnknownWord)
+	first, last := strings.IndexAny(pattern, unknown), strings.LastIndexAny(pattern, unknown)
+	if first < 0 {
+		return false
+	}
+	before, behind := pattern[:first], pattern[last+utf8.RuneLen(UnknownWord):]
+	for name := range wrappers {
+		if strings.HasPrefix(name, before) && strings.HasSuffix(name, behind) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *marking) blanks(from, to int) {
 	if from > to || strings.Trim(m.text[from:to], " \t") != "" {
 		return
@@ -104,7 +128,7 @@ func (m *marking) plain(from, to int) {
 var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*\])[.*]*(/|$)`)
 
 func (m *marking) word(word *syntax.Word) {
-	if expands(word) || Climbs(wordText(word, false)) || dotPattern.MatchString(patternText(word)) {
+	if expands(word) || Climbs(wordText(word, false)) || !m.glob && dotPattern.MatchString(patternText(word)) {
 		return
 	}
 	for _, part := range word.Parts {

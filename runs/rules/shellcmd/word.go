@@ -45,7 +45,7 @@ func wordText(word *syntax.Word, patterns bool) string {
 }
 
 // withoutSets returns a word in which everything from the beginning of a set, such as [[:alpha:]"m"], to the last "]" is unknown.
-// Where the set ends depends on what is in it.
+// Where the set ends depends on what is in it. Without an end there is none.
 func withoutSets(word string, from int) string {
 	if from < 0 {
 		return word
@@ -113,12 +113,12 @@ func writeLiteral(text *strings.Builder, value string, patterns bool) int {
 			if value[at] != '\n' {
 				text.WriteByte(value[at])
 			}
-		case patterns && (character == '*' || character == '?' || character == '['):
-			if character == '[' && set < 0 {
-				set = text.Len()
-			}
+		case patterns && (character == '*' || character == '?'):
 			text.WriteRune(UnknownWord)
 		default:
+			if patterns && character == '[' && set < 0 {
+				set = text.Len()
+			}
 			text.WriteByte(character)
 		}
 	}
