@@ -53,7 +53,11 @@ func FolderMatch(tool string, input api.JSON) (match api.RuleMatch, folder strin
 	if folder == "" || tooWide(folder) {
 		return match, "", false
 	}
-	for _, base := range call.folders(file) {
+	bases, all := call.folders(file)
+	if !all {
+		return match, "", false
+	}
+	for _, base := range bases {
 		if !absolute(folder) && tooWide(strings.TrimRight(cleaned(base), "/")+"/"+folder) {
 			return match, "", false
 		}

@@ -504,6 +504,19 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	for _, member := range []string{"cwd", "working_dir", "workspace", "projectRoot", "base_dir", "dir", "current_dir", "folder", "directory"} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "read", map[string]string{"path": "/etc/**"}, map[string]any{"path": "passwd", member: "/etc", "a_path": "/x"}), "%s", member)
 	}
+	many := map[string]any{"path": "passwd", "z_dir": "/etc"}
+	for _, letter := range "abcdefghijklmnopqrst" {
+		many[string(letter)+"_dir"] = "/" + string(letter)
+	}
+	etc := map[string]string{"path": "/etc/**"}
+	require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "read", etc, many), "too many folders")
+	many["path"] = "/srv/x"
+	require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "read", etc, many), "not relative")
+	rule := rules.Rule{RuleID: "r", SessionID: rules.AllSessions, ToolName: "read", Effect: api.RuleDeny, Match: api.RuleMatch{Params: etc}}
+	for directory, decision := range map[string]api.RuleEffect{"/etc": api.RuleDeny, "/etc/ssh": api.RuleDeny, "/srv": api.RuleAsk, "": api.RuleAsk, "etc": api.RuleAsk} {
+		call := rules.Call{ToolName: "read", Input: api.JSON(`{"path":"passwd"}`), Directory: directory}
+		require.Equal(t, decision, rules.Explain([]rules.Rule{rule}, call, 0).Decision, directory)
+	}
 	for member, value := range map[string]any{"old_string": "a", "content": "../x; y", "offset": 3, "replace_all": true} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
 	}

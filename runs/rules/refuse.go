@@ -207,9 +207,9 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 		}
 	}
 	var folders []string
-	inFolders := 0
+	inFolders, allFolders := 0, true
 	if !command {
-		folders = c.folders(member)
+		folders, allFolders = c.folders(member)
 		for _, folder := range folders {
 			inFolders += len(folder)
 		}
@@ -218,7 +218,7 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 		looked.add(strings.Join(strings.Fields(shellcmd.Scrub(text)), " "))
 		switch {
 		case !command:
-			if !c.Budget.spend(inFolders + len(folders)*len(text)) {
+			if !c.Budget.spend(inFolders+len(folders)*len(text)) || !allFolders && !absolute(cleaned(strings.TrimSpace(text))) {
 				looked.unread = true
 				return looked
 			}
@@ -270,17 +270,26 @@ func (t *refusingTexts) parts(texts []string, all bool) {
 // maxFolders bounds the folders that a relative path is read in.
 const maxFolders = 16
 
-// folders returns the places that other members of the call name, which its relative paths may be in.
-func (c *Call) folders(member string) (all []string) {
+// folders returns the places which the call's relative paths may be in: its directory, and the places that other members name.
+// It returns false if there are more.
+func (c *Call) folders(member string) (found []string, all bool) {
+	if absolute(cleaned(c.Directory)) {
+		found = append(found, c.Directory)
+	}
 	for _, other := range sortedNames(c.members) {
-		if other == member || !namesPlace(foldedName(other)) || document.Kind(c.members[other]) != '"' || len(all) == maxFolders {
+		if other == member || !namesPlace(foldedName(other)) || document.Kind(c.members[other]) != '"' {
 			continue
 		}
-		if text, there := c.param(other); there && absolute(cleaned(text)) {
-			all = append(all, text)
+		text, there := c.param(other)
+		switch {
+		case !there || !absolute(cleaned(text)) || slices.Contains(found, text):
+		case len(found) == maxFolders:
+			return found, false
+		default:
+			found = append(found, text)
 		}
 	}
-	return all
+	return found, true
 }
 
 // leaves returns all strings in a value.
