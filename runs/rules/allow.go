@@ -74,18 +74,15 @@ func (r *Rule) folders() bool {
 	return !strings.Contains(r.Text, "** is any text)") && !strings.Contains(r.Text, "** is any text,")
 }
 
-// furtherWords at the end of an allow rule's glob for a command are none or more words.
-const furtherWords = " **"
-
 // bareMeans is the part of a rule's text that promises it.
-const bareMeans = `"` + furtherWords + `" at the end may be missing`
+const bareMeans = `"` + shellcmd.FurtherWords + `" at the end may be missing`
 
 // bareCommand returns the command that a glob for a command and its further words also matches
 // without further words, such as "npm test" for "npm test **". It returns "" for another glob, and
 // for a rule that is older and whose text promised less.
 func (r *Rule) bareCommand(glob string) string {
-	words, is := strings.CutSuffix(glob, furtherWords)
-	if !is || strings.ContainsAny(words, "*?") || r.Text != "" && !strings.Contains(r.Text, bareMeans) {
+	words, is := strings.CutSuffix(glob, shellcmd.FurtherWords)
+	if !is || hasWildcard(words) || r.Text != "" && !strings.Contains(r.Text, bareMeans) {
 		return ""
 	}
 	return words

@@ -23,7 +23,7 @@ func PrefixMatch(tool string, input api.JSON) (match api.RuleMatch, words string
 		if words = subcommand(command); words == "" {
 			return ""
 		}
-		return words + furtherWords
+		return words + shellcmd.FurtherWords
 	})
 	return match, words, found
 }
@@ -77,7 +77,7 @@ func (r *Rule) remembered(call *Call, named func(name string) bool) (match api.R
 
 // literal reports whether a param of a rule matches exactly one text.
 func literal(name, text string) bool {
-	return text != "" && !strings.ContainsAny(text, "*?") && len(text) <= api.MaxGlobLength && len(name) <= api.MaxNameLength
+	return text != "" && !hasWildcard(text) && len(text) <= api.MaxGlobLength && len(name) <= api.MaxNameLength
 }
 
 var (

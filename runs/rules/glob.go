@@ -31,7 +31,7 @@ func (m globMatch) holds() bool {
 	if !utf8.ValidString(m.glob) || !utf8.ValidString(m.text) {
 		return false
 	}
-	if !strings.ContainsAny(m.glob, "*?") && m.spelled == nil {
+	if !hasWildcard(m.glob) && m.spelled == nil {
 		return m.glob == m.text
 	}
 	compiled := compileGlob(m.glob, m.globSpelled, m.folders)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // gram is three bytes of a text.
@@ -42,7 +43,7 @@ func (r *Rule) grams() (all []gram) {
 		for rest := strings.TrimLeft(glob, "*"); len(glob)-len(rest) > 1 && strings.HasPrefix(rest, "/"); rest = strings.TrimLeft(glob, "*") {
 			glob = rest[1:] // "**/" may match no folder
 		}
-		glob = strings.TrimSuffix(glob, furtherWords) // a command may have none
+		glob = strings.TrimSuffix(glob, shellcmd.FurtherWords) // a command may have none
 		eachGram(glob, func(c rune) bool { return c == '*' || c == '?' }, func(g gram) { all = append(all, g) })
 		return all
 	}

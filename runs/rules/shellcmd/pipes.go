@@ -184,7 +184,7 @@ func NamedGlobs(glob string) (globs []string) {
 	if err != nil || len(command.file.Stmts) != 1 {
 		return nil
 	}
-	for _, star := range []string{"", furtherWords} {
+	for _, star := range []string{"", FurtherWords} {
 		nameOf := func(word string) string { return oneGlobName(word, star) }
 		named, plain := namedStages(stages(command.file.Stmts[0]), nameOf)
 		if !plain || strings.ContainsAny(glob, "(){}") {
@@ -197,8 +197,8 @@ func NamedGlobs(glob string) (globs []string) {
 	return globs
 }
 
-// furtherWords are none or more words behind a program whose name ends with a star.
-const furtherWords = " **"
+// FurtherWords at the end of a glob for a command are none or more words.
+const FurtherWords = " **"
 
 // namedStages returns the glob for a pipe, or for one command. It returns false if it has more than words.
 func namedStages(all []*syntax.Stmt, nameOf func(word string) string) (glob string, plain bool) {
