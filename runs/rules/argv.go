@@ -50,10 +50,17 @@ func (c *Call) lookAtListsIn(looked *refusingTexts, value any, arguments []argum
 			c.lookAtListsIn(looked, item, arguments)
 		}
 	case map[string]any:
-		for _, name := range sortedNames(value) {
+		names := sortedNames(value)
+		var further []string
+		for _, name := range names {
+			if slices.Contains(argumentNames, foldedName(name)) {
+				further = append(further, name)
+			}
+		}
+		for _, name := range names {
 			program, is := value[name].(string)
-			for _, more := range argumentNames {
-				if is && value[more] != nil && name != more {
+			for _, more := range further {
+				if is && name != more && !looked.unread {
 					c.lookAtArgv(looked, append(strings.Fields(program), wordsOf(value[more])...))
 				}
 			}
@@ -88,7 +95,7 @@ func (c *Call) arguments(member string) (all []argument) {
 }
 
 func (c *Call) lookAtArgv(looked *refusingTexts, argv []string) {
-	size := 0
+	size := 1
 	for _, word := range argv {
 		size += len(word)
 	}

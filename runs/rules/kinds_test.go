@@ -300,6 +300,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		{"commands": [][]string{{"ls"}, {"rm", "-rf", "x"}}},
 		{"command": []any{"rm", []string{"-rf", "x"}}},
 		{"commands": []any{map[string]any{"program": "rm", "args": []string{"-rf", "x"}}}},
+		{"commands": []any{map[string]any{"cmd": "rm", "Arguments": "-rf x"}}},
 		{"command": "rm", "args": []any{"-rf", 7}},
 		{"command": "rm", "args": []any{[]string{"-rf"}, "x"}},
 		{"command": []string{"rm"}, "args": []string{"-rf", "x"}},
