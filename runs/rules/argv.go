@@ -13,7 +13,7 @@ import (
 var (
 	// argvNames are the members whose list is the words of one program. In other members the entries of a list may be
 	// commands, too.
-	argvNames = shellcmd.WordSet("command cmd argv args arguments program exec")
+	argvNames = shellcmd.WordSet("command cmd commandline cmdline argv args arguments program exec")
 	// argumentNames are the members with further words of a command.
 	argumentNames = []string{"args", "arguments", "argv"}
 )

@@ -278,7 +278,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 	}
 	// Commands that are not text, or that are in another member.
 	globOf := func(input map[string]any) map[string]string {
-		for _, name := range []string{"commands", "script"} {
+		for _, name := range []string{"commands", "script", "cmdline"} {
 			if input[name] != nil {
 				return map[string]string{name: "rm -rf **"}
 			}
@@ -318,6 +318,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		{"command": []string{"ls"}, "args": []any{"-l", 7}},
 		{"command": "echo", "args": "it's"},
 		{"commands": []string{"ls", "rm x"}},
+		{"cmdline": []string{"git", "commit", "-m", "it's"}},
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "bash", globOf(input), input), "%v", input)
 	}
