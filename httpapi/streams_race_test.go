@@ -156,20 +156,7 @@ func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
 	run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 	snapshots := make(chan string, readers)
 	for range readers {
-		go func() {
-			response, err := http.Get(a.server.URL + "/v1/sessions/" + run.session + "/stream")
-			if err != nil {
-				snapshots <- err.Error()
-				return
-			}
-			defer response.Body.Close()
-			stream := &reader{t: t, lines: bufio.NewReader(response.Body)}
-			one, err := stream.read()
-			for err == nil && one.name == "" {
-				one, err = stream.read()
-			}
-			snapshots <- one.data
-		}()
+		go func() { snapshots <- a.opened(t, "/v1/sessions/"+run.session+"/stream").data }()
 	}
 	require.Eventually(t, func() bool { return store.waiting.Load() > 0 }, time.Minute, time.Millisecond)
 	close(store.gate)
@@ -179,6 +166,69 @@ func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
 		require.Equal(t, first, <-snapshots)
 	}
 	require.Less(t, store.waiting.Load(), int64(readers))
+}
+
+// Readers of runs that reconnect at once wait for nothing that one of them holds.
+func TestRunStreamsThatReopenTogetherAllOpen(t *testing.T) {
+	t.Parallel()
+	const readers = 32 // as many as may read for streams at a time
+	store := &meetingHeads{Store: openSQLite(t), met: make(chan struct{})}
+	a := serve(t, store, newContract(t))
+	run := a.claimed(t)
+	path := "/v1/runs/" + run.run
+	a.post(t, path+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta"}]}`, run.fence)).want(http.StatusAccepted)
+	first := a.position(t, run.session, "1")
+	store.awaited.Store(readers)
+	opened := make(chan frame, readers)
+	for range readers {
+		go func() { opened <- a.opened(t, path+"/stream?cursor="+first) }()
+	}
+	for range readers {
+		select {
+		case one := <-opened:
+			require.Equal(t, a.position(t, run.session, "2"), one.id, one.data)
+		case <-time.After(time.Minute):
+			t.Fatal("a stream does not open")
+		}
+	}
+}
+
+// opened returns the first named frame of a stream, or its error as data. Goroutines may call it.
+func (a *rig) opened(t *testing.T, path string) frame {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.server.URL+path, http.NoBody)
+	if err != nil {
+		return frame{data: err.Error()}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return frame{data: err.Error()}
+	}
+	defer response.Body.Close()
+	stream := &reader{t: t, lines: bufio.NewReader(response.Body)}
+	one, err := stream.read()
+	for err == nil && one.name == "" {
+		one, err = stream.read()
+	}
+	return one
+}
+
+// meetingHeads answers for heads of sessions once as many reads as are awaited are under way.
+type meetingHeads struct {
+	runs.Store
+	awaited atomic.Int64
+	met     chan struct{}
+}
+
+func (s *meetingHeads) Within(reads.Scope) reads.Reader { return s }
+
+func (s *meetingHeads) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
+	switch left := s.awaited.Add(-1); {
+	case left == 0:
+		close(s.met)
+	case left > 0:
+		<-s.met
+	}
+	return s.Store.SessionHead(ctx, sessionID)
 }
 
 // slowSessions answers for sessions once the gate is open, and counts the calls.

@@ -12,7 +12,8 @@ const maxOwnStacks = 32
 
 // OnOwnStack calls a function on its own goroutine, waits for it, and returns its error. A database
 // read grows the stack, and a stream would keep the grown stack while it waits. Panics are passed
-// on. It returns the error of ctx when that ends before the call starts.
+// on. It returns the error of ctx when that ends before the call starts. The function must not call
+// OnOwnStack again: when all slots are taken by such functions, they wait for each other.
 func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 	select {
 	case h.ownStacks <- struct{}{}:

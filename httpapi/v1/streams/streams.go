@@ -73,7 +73,8 @@ func resumptionOf(r *http.Request) (resumption, error) {
 }
 
 // gapAfter returns why a session's log cannot be continued after a position; "" when it can. The
-// position needs a mark, because the number alone does not identify the event.
+// position needs a mark, because the number alone does not identify the event. Callers may hold a
+// slot of OnOwnStack, so it takes none.
 func (h *handlers) gapAfter(ctx context.Context, head *model.Session, at model.Position) (reason string, err error) {
 	switch {
 	case at.EventID > head.LastEventID:
@@ -88,13 +89,8 @@ func (h *handlers) gapAfter(ctx context.Context, head *model.Session, at model.P
 		}
 		return "", nil
 	}
-	var next []model.Event
-	err = h.feeds.OnOwnStack(ctx, func() (err error) {
-		// The next event contains the hash of this one. The first event is returned whatever its
-		// size.
-		next, _, err = h.store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
-		return err
-	})
+	// The next event contains the hash of this one. The first event is returned whatever its size.
+	next, _, err := h.store.Reader(ctx).EventsWithin(ctx, reads.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
 	if err != nil {
 		return "", err
 	}
@@ -150,15 +146,17 @@ func (h *handlers) openSession(ctx context.Context, sessionID string, wanted res
 	if wanted.given {
 		var head *model.Session
 		err := h.feeds.OnOwnStack(ctx, func() (err error) {
-			head, err = h.store.Reader(ctx).SessionHead(ctx, sessionID)
+			if head, err = h.store.Reader(ctx).SessionHead(ctx, sessionID); err != nil {
+				return err
+			}
+			begin.gap, err = h.gapAfter(ctx, head, wanted.at)
 			return err
 		})
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
-		begin.gap, err = h.gapAfter(ctx, head, wanted.at)
-		if err != nil || begin.gap == "" {
-			return begin, stream.From{Cursor: wanted.at.EventID, Mark: wanted.at.Mark, Closed: head.EndedAtMs != 0, End: head.LastEventID}, err
+		if begin.gap == "" {
+			return begin, stream.From{Cursor: wanted.at.EventID, Mark: wanted.at.Mark, Closed: head.EndedAtMs != 0, End: head.LastEventID}, nil
 		}
 	}
 	var shared singleflight.Result
