@@ -24,6 +24,7 @@ func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due reads
 	}
 	if _, err := d.store.Do(ctx, &runs.FanOutDeliveries{SessionID: due.SessionID, EffectID: due.EffectID}); err != nil {
 		breathe(ctx)
+		return result{due: due, unclaimed: refusal.CodeOf(err) == ""}
 	}
 	failpoint.Hit("webhooks.fanned_out")
 	return result{due: due}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/webhooks"
 )
 
 // TestALaneTriesAFailingReceiverWithOneAttempt: otherwise it starts as many as there is room for.
@@ -56,26 +57,37 @@ func (s *stuckStore) DueNotices(_ context.Context, _ string, limit int) ([]reads
 	return slices.Clone(s.due[:min(limit, len(s.due))]), nil
 }
 
+func (s *stuckStore) DueDeliveries(ctx context.Context, webhookID string, limit int) ([]reads.DueEffect, error) {
+	return s.DueNotices(ctx, webhookID, limit)
+}
+
 func (s *stuckStore) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch c := command.(type) {
+	case *runs.FanOutDeliveries:
+		return runs.Reply{}, s.waitInVain()
 	case *runs.ClaimEffect:
 		s.claims[c.SessionID]++
 		if c.SessionID == "stuck" {
-			s.waiting++
-			s.most = max(s.most, s.waiting)
-			s.mu.Unlock()
-			time.Sleep(5 * time.Second)
-			s.mu.Lock()
-			s.waiting--
-			return runs.Reply{}, runs.ErrUnavailable
+			return runs.Reply{}, s.waitInVain()
 		}
 		return runs.Reply{Effect: &model.Effect{SessionID: c.SessionID, EffectID: c.EffectID, Attempts: 1}}, nil
 	case *runs.FinishEffect:
 		s.due = slices.DeleteFunc(s.due, func(one reads.DueEffect) bool { return one.EffectID == c.EffectID })
 	}
 	return runs.Reply{}, nil
+}
+
+// waitInVain waits for a lock. The caller holds the lock of the store.
+func (s *stuckStore) waitInVain() error {
+	s.waiting++
+	s.most = max(s.most, s.waiting)
+	s.mu.Unlock()
+	time.Sleep(5 * time.Second)
+	s.mu.Lock()
+	s.waiting--
+	return runs.ErrUnavailable
 }
 
 // A session that stays locked must not stop the channel, however many of its messages are due first.
@@ -125,6 +137,31 @@ func TestALockedSessionHoldsUpNoOther(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Fan-outs of locked sessions are due first, and there are more of them than slots.
+func TestFanOutsOfLockedSessionsHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &stuckStore{claims: map[string]int{}}
+		for n := range 5 {
+			session := fmt.Sprint("locked", n)
+			store.due = append(store.due, reads.DueEffect{SessionID: session, EffectID: model.FanOutEffectID("wh", session, 1)})
+		}
+		store.due = append(store.due, reads.DueEffect{SessionID: "free", EffectID: model.WebhookEffectID("wh", "free", 1)})
+		l := newLane(New(store, Options{Logger: slog.New(slog.DiscardHandler)}), &webhooks.Endpoint{
+			WebhookID: "wh", UpdatedAtMs: 1, Settings: webhooks.Settings{MaxConcurrency: 4},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { l.run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		claims, _ := store.claimed("free")
+		require.Equal(t, 1, claims, "it is claimed after one failure of each slot")
+	})
 }
 
 // Nothing is given up in a session that stays locked, which is waited for once.
