@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
@@ -102,6 +104,48 @@ func TestASlowReaderHoldsUpNobody(t *testing.T) {
 		}
 	})
 	require.Equal(t, 3, a.handler.Streams())
+}
+
+// A reader that keeps taking gets time for each part, however large a frame is and however much comes at once.
+func TestAReaderHasTimeForEachPartOfAStream(t *testing.T) {
+	t.Parallel()
+	taken := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
+	out := stream.Begin(taken, "text/event-stream", time.Minute)
+	snapshot, small := []byte(strings.Repeat("x", 1<<20)), []byte(strings.Repeat("y", 1000))
+	n, err := out.Write(snapshot)
+	require.NoError(t, err)
+	require.Equal(t, len(snapshot), n)
+	for range 1000 {
+		_, err := out.Write(small)
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, taken.most, 64<<10)
+	require.Equal(t, string(snapshot)+strings.Repeat(string(small), 1000), taken.Body.String())
+
+	require.NoError(t, out.Flush())
+	set := taken.set
+	for range 2 {
+		_, err = out.Write(small)
+		require.NoError(t, err)
+	}
+	require.Equal(t, set+1, taken.set, "a flush ends the time, and what comes together shares one")
+}
+
+// timedWriter counts deadlines, and knows the most that was written under one.
+type timedWriter struct {
+	*httptest.ResponseRecorder
+	set, under, most int
+}
+
+func (w *timedWriter) SetWriteDeadline(time.Time) error {
+	w.set, w.under = w.set+1, 0
+	return nil
+}
+
+func (w *timedWriter) Write(text []byte) (int, error) {
+	w.under += len(text)
+	w.most = max(w.most, w.under)
+	return w.ResponseRecorder.Write(text)
 }
 
 func TestASlowReaderCostsItselfItsConnection(t *testing.T) {

@@ -8,14 +8,17 @@ import (
 
 var noBuffering = []string{"no"}
 
-// Writer is the [Out] of an HTTP response. The reader gets a limited time for the data between two
-// flushes; then the connection is closed.
+// piece is the part of a stream that is written under one deadline. A snapshot of the inbox has up to 8 MiB.
+const piece = 64 << 10
+
+// Writer is the [Out] of an HTTP response. The reader gets a limited time for each piece; then the
+// connection is closed.
 type Writer struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
-	// timed says that the deadline is set.
-	timed bool
+	// room is how much may still be written under the deadline that is set.
+	room int
 }
 
 // Begin sends the 200 headers of an event stream and returns its Writer. patience is how long the
@@ -33,19 +36,24 @@ func Begin(w http.ResponseWriter, contentType string, patience time.Duration) *W
 }
 
 // Write implements [Out].
-func (o *Writer) Write(text []byte) (int, error) {
-	if !o.timed {
-		if err := o.control.SetWriteDeadline(o.deadline()); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return 0, err
+func (o *Writer) Write(text []byte) (written int, err error) {
+	for written < len(text) && err == nil {
+		if o.room == 0 {
+			if err := o.control.SetWriteDeadline(o.deadline()); err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return written, err
+			}
+			o.room = piece
 		}
-		o.timed = true
+		var n int
+		n, err = o.w.Write(text[written:min(written+o.room, len(text))])
+		written, o.room = written+n, o.room-n
 	}
-	return o.w.Write(text)
+	return written, err
 }
 
 // Flush implements [Out].
 func (o *Writer) Flush() error {
-	o.timed = false
+	o.room = 0
 	if err := o.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
