@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi"
 )
 
 // testRedaction: a redacted text appears nowhere, and the audit log still verifies.
@@ -88,4 +90,34 @@ func testRedaction(t *testing.T, a *rig) {
 	report, err := audit.Verify(strings.NewReader(a.get(t, "/v1/audit/export?session_id="+session).want(http.StatusOK).text+"\n"), keys)
 	require.NoError(t, err)
 	require.EqualValues(t, len(ids), report.Redacted)
+}
+
+// A feed keeps the newest events as they were published. A stream that resumes shows them as they are now.
+func TestAStreamThatResumesShowsRedactedEventsAsRedacted(t *testing.T) {
+	t.Parallel()
+	const secret = "correct-horse-battery"
+	// A poll that finds nothing would empty the feed.
+	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.PollInterval = time.Hour })
+	run := a.claimed(t)
+	path := "/v1/sessions/" + run.session
+	live := a.follow(t, path+"/stream")
+	from, _ := live.snapshot()
+	say := func(run wantedRun, text string) frame {
+		a.post(t, "/v1/runs/"+run.run+"/events", fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta","text":%q}]}`, run.fence, text)).want(http.StatusAccepted)
+		for {
+			if one := live.event(); one.name == "delta" {
+				require.Contains(t, one.data, text)
+				return one
+			}
+		}
+	}
+	said := say(run, secret)
+	a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
+	say(a.claimedIn(t, run.session), "hello")
+	a.post(t, path+"/redact", fmt.Sprintf(`{"event_ids":["%d"],"reason":"asked for"}`, number(t, said.id))).want(http.StatusOK)
+
+	resumed := a.follow(t, path+"/stream", header("Last-Event-ID", from)).event()
+	require.Equal(t, said.id, resumed.id)
+	require.NotContains(t, resumed.data, secret)
+	require.Contains(t, resumed.data, `"redacted":true`)
 }

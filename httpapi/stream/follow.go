@@ -17,12 +17,14 @@ type From struct {
 	// "" when unknown.
 	Cursor int64
 	Mark   string
+	// End is the number of the newest event when the stream was opened, or 0 when Cursor is that event. Events up to
+	// it are read from the log.
+	End int64
 	// Closed says that the event at End is the last one, because the run or the session is over.
 	Closed bool
-	End    int64
 }
 
-// Limits of one read by a follower that is behind the window. The follower keeps the result until
+// Limits of one read by a follower that resumes or is behind the window. The follower keeps the result until
 // its reader has received it.
 const (
 	slowBatch = 32
@@ -57,17 +59,17 @@ type sessionFollower struct {
 }
 
 func (f *sessionFollower) follow(ctx context.Context) error {
-	if !f.from.Closed {
-		f.feed.start()
-		return f.hub.follow(ctx, f)
-	}
-	// This log does not grow any more.
+	// The window keeps events as they were published, and some may have been redacted before the stream was opened.
 	for f.from.Cursor < f.from.End && !f.hub.isDone(ctx) {
 		if _, ended, err := f.catchUp(ctx, f.from.End); ended || err != nil {
 			return err
 		}
 	}
-	return nil
+	if f.from.Closed {
+		return nil // this log does not grow any more
+	}
+	f.feed.start()
+	return f.hub.follow(ctx, f)
 }
 
 // pass implements follower.

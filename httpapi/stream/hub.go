@@ -2,9 +2,9 @@
 // requests of all sessions. Each followed session has one feed in this process. It reads and
 // encodes each new event once, and all followers write the same bytes.
 //
-// A feed keeps only the newest frames. A follower that is further behind, because it resumes or is
-// slow, reads the missing events from the store itself, up to the beginning of the window. So it
-// does not slow the feed down, and a feed's memory is limited.
+// A feed keeps only the newest frames. A slow follower reads the missing events from the store itself, up to the
+// beginning of the window. So it does not slow the feed down, and a feed's memory is limited. A follower that resumes
+// reads everything up to the end of the log from the store, because the window may have events that were redacted since.
 //
 // The inbox also has one reader. It subscribes to notices of commits about requests, of this
 // process and of others, and publishes the events of those sessions' logs. It does not re-read and
