@@ -100,6 +100,12 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 		return api.TokenSecret{}, err
 	}
 	token, err := k.tokens.Token(ctx, tokenID)
+	if err != nil && rotated {
+		// Only this reply has the secret, so the read may fail.
+		now := *before
+		now.SecretHash, now.Hint, now.PreviousHash, now.PreviousUntilMs = HashOf(secret), HintOf(secret), before.SecretHash, nowMs+graceMs
+		token, err = &now, nil
+	}
 	if err != nil {
 		return api.TokenSecret{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
@@ -81,6 +82,9 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return nil, nil },
 		Reach:    func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
+		Logger:   slog.New(slog.DiscardHandler),
+		// No reply depends on a read after the commit.
+		Changed: func(context.Context) error { return runs.ErrUnavailable },
 	})
 }
 

@@ -62,7 +62,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 			Store: s.store, Bodies: bodies, Signing: options.Signing, Journal: options.Journal,
 			Checkpoints: options.Checkpoints, Redactor: options.Redactor,
 		}),
-		hooks.Routes(s.store, bodies, options.Webhooks),
+		hooks.Routes(s.store, bodies, options.Webhooks, options.Logger),
 		people.Routes(options.Notify, bodies),
 		[]wire.Route{
 			// Each call over the connection is checked as a call of its own route.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
@@ -39,6 +41,43 @@ func TestACreationIsReplayedAfterTheTokenHasExpired(t *testing.T) {
 			a.post(t, "/v1/tokens", body("short"), bearer(admin), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
 			a.post(t, "/v1/tokens", body("short"), bearer(admin), key("other"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
 			a.post(t, "/v1/tokens", body("another"), bearer(admin), key("k"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+		})
+	}
+}
+
+// onceRead reads no token by its id once it has been rotated.
+type onceRead struct {
+	auth.Tokens
+	rotated bool
+}
+
+func (o *onceRead) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
+	o.rotated = true
+	return o.Tokens.RotateToken(ctx, tokenID, hash, hint, previousUntilMs, nowMs, entry)
+}
+
+func (o *onceRead) Token(ctx context.Context, tokenID string) (*auth.Token, error) {
+	if o.rotated {
+		return nil, runs.ErrUnavailable
+	}
+	return o.Tokens.Token(ctx, tokenID)
+}
+
+// Only the reply to a rotation has the secret, so no read after the commit keeps it back.
+func TestARotationIsAnsweredWithoutAnotherRead(t *testing.T) {
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			keyring := newKeyring(&onceRead{Tokens: open(t).(auth.Tokens)}, auth.Required)
+			id, before := token(t, keyring, api.CreateTokenBody{Name: "once", Role: api.RoleAgent})
+			rotated, err := keyring.Rotate(t.Context(), id, 60_000)
+			require.NoError(t, err)
+			require.Equal(t, auth.HintOf(rotated.Secret), rotated.Token.Hint)
+			for _, secret := range []string{before, rotated.Secret} {
+				who, err := keyring.Authenticate(t.Context(), secret)
+				require.NoError(t, err)
+				require.Equal(t, "agent:once", who.Principal)
+			}
 		})
 	}
 }

@@ -248,7 +248,8 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 		return s.notVerified(ctx, address, hash)
 	}
 	address.VerifiedAtMs = nowMs
-	return s.view(address), s.changed(ctx)
+	s.changed(ctx)
+	return s.view(address), nil
 }
 
 // only returns the subject of an address that only one person may verify, or "". A Slack user whose presses

@@ -101,15 +101,19 @@ func (s *Service) Subscribe(ctx context.Context, principal string, body *api.Pus
 	case !added:
 		return api.Address{}, refusal.New(api.CodeTooManyAddresses, "you have %d addresses: remove one", api.MaxAddresses)
 	}
-	return s.view(made), s.changed(ctx)
+	s.changed(ctx)
+	return s.view(made), nil
 }
 
-// changed tells the decisions of this process that somebody can be notified.
-func (s *Service) changed(ctx context.Context) error {
+// changed tells the decisions of this process that somebody can be notified. The address is committed, so a failure is
+// logged: decisions learn of it within a second.
+func (s *Service) changed(ctx context.Context) {
 	if s.options.Changed == nil {
-		return nil
+		return
 	}
-	return s.options.Changed(ctx)
+	if err := s.options.Changed(ctx); err != nil {
+		s.options.Logger.WarnContext(ctx, "addresses cannot be read after a change", errorAttr(err))
+	}
 }
 
 // sendAll sends a message to the addresses of a person at once. It succeeds if one of them got it.

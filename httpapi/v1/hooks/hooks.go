@@ -4,6 +4,7 @@ package hooks
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -36,11 +37,12 @@ type hooks struct {
 	store    runs.Service
 	bodies   *wire.Bodies
 	webhooks *Service
+	logger   *slog.Logger
 }
 
 // Routes returns the routes. service is nil where no webhooks are kept.
-func Routes(store runs.Service, bodies *wire.Bodies, service *Service) []wire.Route {
-	h := &hooks{store, bodies, service}
+func Routes(store runs.Service, bodies *wire.Bodies, service *Service, logger *slog.Logger) []wire.Route {
+	h := &hooks{store, bodies, service, logger}
 	return []wire.Route{
 		wire.Post("/v1/webhooks", auth.Administer, h.managed(h.create)),
 		wire.Get("/v1/webhooks", auth.Administer, h.managed(wire.Reply(http.StatusOK, h.list))),
@@ -72,12 +74,12 @@ func (h *hooks) managed(handle wire.HandlerFunc) wire.HandlerFunc {
 	}
 }
 
-// changed answers with a webhook once its change is in effect.
-func (h *hooks) changed(w http.ResponseWriter, r *http.Request, status int, reply any) error {
-	if err := h.webhooks.Changed(r.Context()); err != nil {
-		return err
+// changed is called after a change and before its reply. The change is committed, and only the reply may have a secret. So
+// a failure is logged: the webhooks are read again within a second.
+func (h *hooks) changed(ctx context.Context) {
+	if err := h.webhooks.Changed(ctx); err != nil {
+		h.logger.WarnContext(ctx, "webhooks cannot be read after a change", slog.Any("error", err))
 	}
-	return wire.Respond(w, r, status, reply)
 }
 
 // create creates a webhook. Only this reply contains its secret.
@@ -92,7 +94,8 @@ func (h *hooks) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wire.Locate(w, "/v1/webhooks/", made.WebhookID)
-	return h.changed(w, r, http.StatusCreated, api.WebhookSecret{Webhook: made.View(manager.NowMs()), Secret: secret})
+	h.changed(r.Context())
+	return wire.Respond(w, r, http.StatusCreated, api.WebhookSecret{Webhook: made.View(manager.NowMs()), Secret: secret})
 }
 
 // list returns all webhooks, at most api.MaxWebhooks.
@@ -132,14 +135,16 @@ func (h *hooks) change(r *http.Request, body *api.WebhookBody) (api.Webhook, err
 	if err != nil {
 		return api.Webhook{}, err
 	}
-	return changed.View(manager.NowMs()), h.webhooks.Changed(r.Context())
+	h.changed(r.Context())
+	return changed.View(manager.NowMs()), nil
 }
 
 func (h *hooks) remove(r *http.Request) error {
 	if err := h.webhooks.Manager.Remove(r.Context(), wire.PathID(r, "webhook_id")); err != nil {
 		return err
 	}
-	return h.webhooks.Changed(r.Context())
+	h.changed(r.Context())
+	return nil
 }
 
 // rotate gives a webhook a new secret, which only this reply contains.
@@ -157,7 +162,8 @@ func (h *hooks) rotate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.changed(w, r, http.StatusOK, api.WebhookSecret{Webhook: rotated.View(manager.NowMs()), Secret: secret})
+	h.changed(r.Context())
+	return wire.Respond(w, r, http.StatusOK, api.WebhookSecret{Webhook: rotated.View(manager.NowMs()), Secret: secret})
 }
 
 // test posts a test event and answers with the result.
