@@ -93,13 +93,17 @@ func webhookFields(w *api.Webhook, now time.Time) []console.Field {
 		}
 		return strings.Join(list, ", ")
 	}
+	kinds := all(converted[string](w.Kinds))
+	if len(w.Kinds) == 0 && len(w.Events) == 0 {
+		kinds = "all except worker"
+	}
 	return []console.Field{
 		{"webhook", w.WebhookID},
 		{"url", w.URL},
 		{"description", w.Description},
 		{"state", state},
 		{"events", all(converted[string](w.Events))},
-		{"kinds", all(converted[string](w.Kinds))},
+		{"kinds", kinds},
 		{"agents", all(w.AgentIDs)},
 		{"sessions", all(w.SessionPrefixes)},
 		{"format", string(w.Format)},
