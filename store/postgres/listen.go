@@ -18,6 +18,8 @@ const (
 	maxReconnect = 10 * time.Second
 	// listenCheck is how long silence may last before the connection is checked.
 	listenCheck = 30 * time.Second
+	// listenTimeout bounds connecting and beginning to listen.
+	listenTimeout = time.Minute
 )
 
 // Hears reports whether hints of other replicas' commits arrive. Otherwise waiting callers must
@@ -38,6 +40,7 @@ func (s *Store) OthersServe() bool { return s.listener == nil || !s.notifier.aud
 // listener receives the hints of other replicas on its own connection.
 type listener struct {
 	config  *pgx.ConnConfig
+	timeout time.Duration // to connect and begin to listen
 	replica string
 	publish func(reads.Notice)
 	// notifier records greetings, and while they can be heard.
@@ -50,7 +53,7 @@ type listener struct {
 func startListener(config *pgx.ConnConfig, notifier *notifier, publish func(reads.Notice), logger *slog.Logger) *listener {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &listener{
-		config: config, replica: notifier.replica, publish: publish, notifier: notifier, logger: logger, cancel: cancel, done: make(chan struct{}),
+		config: config, timeout: listenTimeout, replica: notifier.replica, publish: publish, notifier: notifier, logger: logger, cancel: cancel, done: make(chan struct{}),
 	}
 	go func() {
 		defer close(l.done)
@@ -87,7 +90,9 @@ func (l *listener) run(ctx context.Context) {
 
 // listen returns when the connection is lost, and whether it was ever listening.
 func (l *listener) listen(ctx context.Context) (listened bool, err error) {
-	conn, err := pgx.ConnectConfig(ctx, l.config)
+	beginning, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(beginning, l.config)
 	if err != nil {
 		return false, err
 	}
@@ -96,10 +101,10 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	if err := l.begin(ctx, conn); err != nil {
+	defer l.notifier.audience.listening(0)
+	if err := l.begin(beginning, conn); err != nil {
 		return false, err
 	}
-	defer l.notifier.audience.listening(0)
 	// Earlier commits sent no hint to this connection.
 	l.publish(reads.Notice{})
 	for {

@@ -203,15 +203,28 @@ func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
 	return nil
 }
 
-func poolConfig(url string, options Options) (*pgxpool.Config, error) {
+// parseURL parses a URL. To connect takes 10 s at most, unless the URL says otherwise.
+func parseURL(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		// pgx leaves the password out of its parse errors.
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	return config, nil
+}
+
+func poolConfig(url string, options Options) (*pgxpool.Config, error) {
+	config, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	// The settings of a pool do not say whether the URL has them.
 	parameters, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("database URL: %w", err)
+		return nil, err
 	}
 	if _, given := parameters.RuntimeParams["pool_max_conns"]; !given {
 		config.MaxConns = defaultReadConnections
@@ -222,9 +235,6 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 	config.ConnConfig.Tracer = options.StatementTracer
 	if options.Pooler && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
 	return config, nil
 }
@@ -241,10 +251,9 @@ func OpenDB(url string) (*sql.DB, error) {
 
 // connConfig parses a URL for a connection outside of the pools, without pool settings.
 func connConfig(url string) (*pgx.ConnConfig, error) {
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parseURL(url)
 	if err != nil {
-		// pgx leaves the password out of its parse errors.
-		return nil, fmt.Errorf("database URL: %w", err)
+		return nil, err
 	}
 	return config.ConnConfig, nil
 }
