@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 
 	"modernc.org/sqlite"
 
@@ -72,7 +73,7 @@ func (k *checkpoints) note(writer *connection) {
 		}
 		return err
 	})
-	if k.written-k.noted < k.every {
+	if (k.written-k.noted)&math.MaxInt32 < k.every { // SQLite counts in 31 bits
 		return
 	}
 	k.noted = k.written

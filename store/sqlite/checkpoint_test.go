@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,22 @@ func TestTheLogBeginsAnew(t *testing.T) {
 	require.Less(t, log.Size(), int64(600*4120), "of %d frames", k.written)
 	require.Greater(t, k.written, 1000)
 	require.NoError(t, reader.close())
+}
+
+// TestTheCounterOfWrittenFramesWraps: SQLite counts in 31 bits, and the log is copied after that, too.
+func TestTheCounterOfWrittenFramesWraps(t *testing.T) {
+	t.Parallel()
+	store, _ := openCheckpointed(t)
+	writer, err := store.writers.acquire(t.Context())
+	require.NoError(t, err)
+	k := newCheckpoints(nil, store.writers, nil)
+	k.every, k.noted = 10, math.MaxInt32-10
+	k.note(writer)
+	require.Len(t, k.wake, 1)
+	<-k.wake
+	k.note(writer)
+	require.Empty(t, k.wake, "nothing was written since")
+	store.writers.release(writer)
 }
 
 // TestAnEventMakesNoTable reads the program of an insert: an index predicate with a list in IN
