@@ -23,9 +23,9 @@ func requestKey(sessionID, runID, requestID string) uint64 {
 }
 
 // shownState is the set of open requests as followers know it: a snapshot and all later events.
-// Comparing it with the open requests in the database detects lost notices. When more requests are
-// open than a snapshot shows, it detects only a change without any event. It stores hashes only, at
-// most 4,000.
+// Comparing it with the open requests in the database detects lost notices. Once more requests are
+// open than a snapshot shows, the followers get a gap, and from then on it detects only a change
+// without any event. It stores hashes only, at most 4,000.
 type shownState struct {
 	extent shownExtent
 	// open is the set of open requests: with shownAll as the followers know it, with shownPart as
@@ -50,11 +50,10 @@ const (
 // snapshot records the first snapshot after a gap. Later ones are for new followers only.
 func (t *shownState) snapshot(snapshot *InboxSnapshot) {
 	switch {
+	case t.extent != shownNothing:
 	case snapshot.More:
-		if t.extent != shownPart {
-			*t = shownState{extent: shownPart}
-		}
-	case t.extent == shownNothing:
+		*t = shownState{extent: shownPart}
+	default:
 		*t = shownState{extent: shownAll, open: map[uint64]struct{}{}}
 		for i := range snapshot.Pending {
 			one := &snapshot.Pending[i].Request
@@ -85,13 +84,12 @@ func (t *shownState) event(event *model.Event) {
 		return // the next check finds the difference
 	}
 	for _, requestID := range body.RequestIDs {
-		t.open[requestKey(event.SessionID, event.RunID, requestID)] = struct{}{}
+		if len(t.open) < maxShown { // else the next check finds that more are open than a snapshot shows
+			t.open[requestKey(event.SessionID, event.RunID, requestID)] = struct{}{}
+		}
 	}
 	for _, one := range append(body.Resolutions, body.Resolution) {
 		delete(t.open, requestKey(event.SessionID, event.RunID, one.RequestID))
-	}
-	if len(t.open) > maxShown {
-		*t = shownState{extent: shownPart}
 	}
 }
 
@@ -124,8 +122,9 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 	}
 	switch {
 	case more:
-		found.missed = t.eventless && !maps.Equal(open, t.open)
-		*t = shownState{extent: shownPart, open: open, eventless: t.extent == shownPart}
+		// After shownAll, the followers may have missed one beyond the part that was read.
+		found.missed = t.extent == shownAll || t.eventless && !maps.Equal(open, t.open)
+		*t = shownState{extent: shownPart, open: open, eventless: true}
 	case t.extent == shownPart:
 		// Everything open fits into a snapshot again.
 		found.missed = true
