@@ -52,10 +52,9 @@ func (w *workingCopy) enqueueDeliveries() {
 // enqueueOwed writes one delivery per event, or one effect for all of them.
 func (w *workingCopy) enqueueOwed(webhookID string, owed []model.OwedEvents, each bool) {
 	effect := func(effectID, runID string, payload model.WebhookPayload) {
-		w.changes.NewEffects = append(w.changes.NewEffects, &model.Effect{
-			SessionID: w.state.SessionID, EffectID: effectID, RunID: runID, Kind: api.EffectDeliverWebhook, State: api.EffectPending,
+		w.enqueueEffect(&model.Effect{
+			SessionID: w.state.SessionID, EffectID: effectID, RunID: runID, Kind: api.EffectDeliverWebhook,
 			TargetSessionID: w.state.SessionID, WebhookID: webhookID, Payload: document.Encode(payload),
-			CreatedAtMs: w.nowMs, DueAtMs: w.nowMs,
 		})
 	}
 	if !each {

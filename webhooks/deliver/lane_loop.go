@@ -62,18 +62,17 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 
 // fill starts as many of the due attempts as there is room for, one while the breaker is open, and returns
 // how long the lane may sleep. It passes over stuck sessions.
-func (l *laneLoop) fill(room int, b *breaker, due func(limit int) ([]reads.DueEffect, error), attempt func(reads.DueEffect) result) (time.Duration, error) {
+func (l *laneLoop) fill(slots int, b *breaker, due func(limit int) ([]reads.DueEffect, error), attempt func(reads.DueEffect) result) (time.Duration, error) {
 	if pause := b.pause(); pause > 0 {
 		return pause, nil
 	}
 	if b.open() {
-		room = 1
+		slots = 1
 	}
-	room -= len(l.underWay)
+	room := slots - len(l.underWay)
 	if room <= 0 {
 		return pace, nil
 	}
-	slots := room + len(l.underWay)
 	for limit := l.stuck.reading(slots); ; limit *= 2 {
 		found, err := due(limit)
 		for _, one := range found {
