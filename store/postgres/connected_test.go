@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"fmt"
-	"io"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,16 +48,26 @@ func TestListeningGivesUpASilentServer(t *testing.T) {
 			t.Parallel()
 			server, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			t.Cleanup(func() { _ = server.Close() })
-			go func() {
-				conn, err := server.Accept()
-				if err != nil {
-					return
+			stop := make(chan struct{})
+			var serving sync.WaitGroup
+			serving.Go(func() {
+				for {
+					conn, err := server.Accept()
+					if err != nil {
+						return
+					}
+					serving.Go(func() {
+						defer conn.Close()
+						_ = serve(pgproto3.NewBackend(conn, conn))
+						<-stop
+					})
 				}
-				_ = serve(pgproto3.NewBackend(conn, conn))
-				_, _ = io.Copy(io.Discard, conn)
-				_ = conn.Close()
-			}()
+			})
+			t.Cleanup(func() {
+				close(stop)
+				require.NoError(t, server.Close())
+				serving.Wait()
+			})
 			url := fmt.Sprintf("postgres://holdpoint@%s/holdpoint?sslmode=disable", server.Addr())
 			given, err := connConfig(url + "&connect_timeout=3")
 			require.NoError(t, err)
