@@ -93,6 +93,7 @@ func TestTheCounterOfWrittenFramesWraps(t *testing.T) {
 	store, _ := openCheckpointed(t)
 	writer, err := store.writers.acquire(t.Context())
 	require.NoError(t, err)
+	defer store.writers.release(writer)
 	k := newCheckpoints(nil, store.writers, nil)
 	k.every, k.noted = 10, math.MaxInt32-10
 	k.note(writer)
@@ -100,7 +101,6 @@ func TestTheCounterOfWrittenFramesWraps(t *testing.T) {
 	<-k.wake
 	k.note(writer)
 	require.Empty(t, k.wake, "nothing was written since")
-	store.writers.release(writer)
 }
 
 // TestAnEventMakesNoTable reads the program of an insert: an index predicate with a list in IN
