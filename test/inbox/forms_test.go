@@ -257,6 +257,7 @@ func (f *flows) payloads(t *testing.T) {
 		{ID: "name", ToolCallID: "c2", Payload: api.JSON(`{"message":"Name the branch"}`), ResponseSchema: api.JSON(
 			`{"type":"object","title":"Branch","description":"an existing one","properties":{"name":{"type":"string","title":"Name"},"remote":{"type":"string"}}}`)},
 		{ID: "way", ToolCallID: "c3", Payload: api.JSON(`{"cost":"7200 EUR"}`), Questions: []api.UserQuestion{{ID: "way", Header: "Way there", Question: "Which way?"}}},
+		{ID: "long", ToolCallID: "c4", Payload: api.JSON(`{"question":"Merge it?","diff":` + quoted(strings.Repeat("long ", 1000)+"THE END") + `}`), ResponseSchema: api.JSON(`{"type":"string"}`)},
 	}})
 	item := p.prompt("Pay the bill?")
 	require.Contains(t, item.text(), "5000")
@@ -278,6 +279,15 @@ func (f *flows) payloads(t *testing.T) {
 	require.Contains(t, item.text(), "7200 EUR")
 	item.find("button", "Decline").click()
 	item.status("Declined by you")
+
+	item = p.prompt("Merge it?")
+	require.NotContains(t, item.text(), "THE END")
+	item.find("button", "Show all (5 KB)").click()
+	p.until("the whole payload", func() bool { return strings.Contains(item.text(), "THE END") })
+	item.find("textbox", "Your answer").write("yes")
+	require.Contains(t, item.text(), "THE END")
+	item.find("button", "Answer").click()
+	item.status("Answered by you")
 
 	p.load("/history?prompt=" + asked.PendingQuestions[0].Handle)
 	opened := func() string { return p.read(`document.getElementById("detail")?.innerText ?? ""`) }

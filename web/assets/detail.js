@@ -12,7 +12,7 @@ import { EditForm } from "./edit.js";
 import { focusedByKey, focusedByPage, opens, resized, scrolled, shifted } from "./guard.js";
 import { about, nameOfAgent, shortID } from "./groups.js";
 import { changed, isMine, lookUp, nowMs, open } from "./inbox.js";
-import { Part } from "./json.js";
+import { Beginning, Part } from "./json.js";
 import { isShort, withoutFolder } from "./kinds.js";
 import { titleOf } from "./headings.js";
 import { marked, plain } from "./marks.js";
@@ -30,7 +30,7 @@ import { afterPaint, atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { When } from "./when.js";
-import { deadlineWords, dueWords, fullDeadline, fullTime, reasonOf, roughly, size, spoken } from "./words.js";
+import { deadlineWords, dueWords, fullDeadline, fullTime, reasonOf, roughly, spoken } from "./words.js";
 
 const longTitle = 80; // characters; the name of a tool may have 200
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
@@ -146,9 +146,7 @@ function Input({ one, wrap }) {
   const { request } = one, cut = request.input_truncated;
   useEffect(() => { if (cut && bytes(one) <= smallBytes && !one.resolution) void unfoldQuietly(one); }, [cut]);
   if (!cut) return html`<${Content} about=${withoutFolder(about(one))} request=${request} wrap=${wrap} fold=${foldOf(one)} />`;
-  const text = request.input.node.value.slice(0, 1200).split("\n").slice(0, 20).join("\n");
-  return html`<${Part} one=${one} cut><pre class="json cut" aria-label="The beginning of the input"><code>${marked(text)}…</code></pre><//>
-    <button type="button" class="more" onClick=${() => void unfold(one)}>Show all (${size(bytes(one))})</button>`;
+  return html`<${Beginning} one=${one} text=${request.input.node.value} bytes=${bytes(one)} label="The beginning of the input" unfold=${() => void unfold(one)} />`;
 }
 
 async function unfoldQuietly(one) {

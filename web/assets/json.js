@@ -3,6 +3,7 @@
 import { html, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { act } from "./guard.js";
 import { marked } from "./marks.js";
+import { size } from "./words.js";
 
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
@@ -33,6 +34,12 @@ export function toLevel(text, level) {
     if (left > 0) { lines[lines.length - 1] += ` … ${left} ${left === 1 ? "line" : "lines"} … ${line.trimStart()}`; left = 0; } else lines.push(line);
   }
   return lines.join("\n");
+}
+
+// Beginning is the beginning of a text that is too long to be drawn, and a button for the whole.
+export function Beginning({ one, text, bytes, label, unfold }) {
+  return html`<${Part} one=${one} cut><pre class="json cut" aria-label=${label}><code>${marked(text.slice(0, 1200).split("\n").slice(0, 20).join("\n"))}…</code></pre><//>
+    <button type="button" class="more" onClick=${unfold}>Show all (${size(bytes)})</button>`;
 }
 
 // mostLines are shown of a text at once, as it is rendered.

@@ -1,6 +1,6 @@
 // One question: choices, free text, or a form that a schema describes.
 
-import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useMemo, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { canDecide, draftOf, isOver, keepDraft, unfold } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
 import { Json, pretty } from "./exact.js";
@@ -9,7 +9,7 @@ import { filled, formFor, own } from "./form.js";
 import { act, decided, steady } from "./guard.js";
 import { asksOf, besidesOf, headingOf, titleOf } from "./headings.js";
 import { isMine } from "./inbox.js";
-import { Part, highlighted } from "./json.js";
+import { Beginning, Part, highlighted } from "./json.js";
 import { marked, plain } from "./marks.js";
 import { Recorded, hasAnswer } from "./recorded.js";
 import { pointer } from "./schema.js";
@@ -22,10 +22,19 @@ const ownWords = given => given.freeform_answer?.trim() ? { freeform_answer: giv
 // atOnce reports whether a question has one option, which is a button that answers.
 const atOnce = request => request.questions?.length === 1 && request.questions[0].options?.length === 1 && !request.questions[0].multi_select;
 
-// Besides is the payload without the question.
+const longBytes = 4096; // of a payload, as of the inputs in lists
+
+// Besides is the payload without the question. It is drawn once, not at every key.
 function Besides({ one }) {
-  const rest = besidesOf(one.request);
-  return rest && html`<${Part} one=${one} unfold=${() => void unfold(one)}><pre class="json" aria-label="From the agent"><code>${highlighted(pretty(rest))}</code></pre><//>`;
+  const { request } = one, open = () => void unfold(one);
+  const [text, bytes] = useMemo(() => {
+    const rest = besidesOf(request);
+    return rest ? [pretty(rest), new TextEncoder().encode(pretty(rest, "")).length] : ["", 0];
+  }, [request.payload]);
+  const cut = bytes > longBytes && !one.unfolded;
+  const drawn = useMemo(() => !cut && text && html`<pre class="json" aria-label="From the agent"><code>${highlighted(text)}</code></pre>`, [text, cut]);
+  if (cut) return html`<${Beginning} one=${one} text=${text} bytes=${bytes} label="The beginning of the payload" unfold=${open} />`;
+  return drawn && html`<${Part} one=${one} unfold=${open}>${drawn}<//>`;
 }
 
 function Options({ one, asked, given, give }) {
