@@ -258,6 +258,7 @@ func (f *flows) payloads(t *testing.T) {
 			`{"type":"object","title":"Branch","description":"an existing one","properties":{"name":{"type":"string","title":"Name"},"remote":{"type":"string"}}}`)},
 		{ID: "way", ToolCallID: "c3", Payload: api.JSON(`{"cost":"7200 EUR"}`), Questions: []api.UserQuestion{{ID: "way", Header: "Way there", Question: "Which way?"}}},
 		{ID: "long", ToolCallID: "c4", Payload: api.JSON(`{"question":"Merge it?","diff":` + quoted(strings.Repeat("long ", 1000)+"THE END") + `}`), ResponseSchema: api.JSON(`{"type":"string"}`)},
+		{ID: "twice", ToolCallID: "c5", Payload: api.JSON(`{"message":"Name it twice"}`), ResponseSchema: api.JSON(`{"type":"object","title":"Name it twice","properties":{"name":{"type":"string"}}}`)},
 	}})
 	item := p.prompt("Pay the bill?")
 	require.Contains(t, item.text(), "5000")
@@ -277,6 +278,12 @@ func (f *flows) payloads(t *testing.T) {
 
 	item = p.prompt("Way there")
 	require.Contains(t, item.text(), "7200 EUR")
+	item.find("button", "Decline").click()
+	item.status("Declined by you")
+
+	item = p.prompt("Name it twice")
+	item.find("textbox", "name")
+	require.Equal(t, "0", item.call(`function() { return [...this.querySelectorAll(".field")].filter(one => one.innerText.trim() === "").length }`, nil), "no empty head")
 	item.find("button", "Decline").click()
 	item.status("Declined by you")
 

@@ -76,7 +76,7 @@ function missing(form, faults) {
 }
 
 // FormHead is the title and the description of a form of several fields. A form of one field has them at the field.
-const FormHead = ({ one, form: { title, description } }) => (title || description) && html`<div class="field">${title && title !== titleOf(one) && html`<span class="name">${marked(title)}</span>`}${description && html`<small>${marked(description)}</small>`}</div>`;
+const FormHead = ({ one, form: { title, description } }) => (title && title !== titleOf(one) || description) && html`<div class="field">${title && title !== titleOf(one) && html`<span class="name">${marked(title)}</span>`}${description && html`<small>${marked(description)}</small>`}</div>`;
 
 function Typed({ one, form, state, faults, touched, give: keep }) {
   const asks = asksOf(one.request), give = next => { if (!isOver(one)) keep(next); };
