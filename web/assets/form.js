@@ -142,10 +142,10 @@ function optionLabel(option, field) {
 // none, or one of them is truly nested.
 function unionOf(schema, within, depth) {
   const keyword = ["oneOf", "anyOf"].find(name => member(schema, name)?.items), types = typesOf(schema).filter(type => type !== "null");
-  const rest = less(schema, "oneOf", "anyOf", "title", "description");
+  const rest = less(schema, "oneOf", "anyOf", "title", "description", "default"), preset = member(schema, "default");
   const list = keyword ? member(schema, keyword).items.map(one => resolved(one, within)).filter(one => !meansNull(one)).map(one => under(less(rest, ...one.members.map(([name]) => name).filter(name => name === "type")), one))
     : types.length > 1 ? types.map(type => object([...less(rest, "type").members, ["type", { kind: "string", value: type }]])) : [];
-  if (list.length < 2 || list.length > mostOptions || depth > deepest || member(schema, "default")) return undefined;
+  if (list.length < 2 || list.length > mostOptions || depth > deepest || preset && !isNull(preset)) return undefined;
   const options = list.map(one => { const field = fieldOf("", one, within, true, depth + 1); return { label: optionLabel(one, field), field }; });
   if (options.some(({ field, label }) => field.kind === "json" || field.kind === "union" || !label)) return undefined;
   return new Set(options.map(({ label }) => label)).size === options.length ? options : undefined;
@@ -153,17 +153,18 @@ function unionOf(schema, within, depth) {
 
 // fieldOf returns one field: {name, title, description, kind, type, required, nullable, limits, choices, fields, options,
 // start}. kind is choice, choices, check, yesno, number, text, list, object, union, fixed or json. sent says that the object
-// around the field is part of the answer even if nothing in it is filled in.
-function fieldOf(name, given, within, required, depth = 0, sent = true) {
-  const [schema, nullable] = withoutNull(resolved(given, within), within);
+// around the field is part of the answer even if nothing in it is filled in. preset is the default that this object has for
+// the field, which is used before its own.
+function fieldOf(name, given, within, required, depth = 0, sent = true, preset = undefined) {
+  const [alone, nullable] = withoutNull(resolved(given, within), within), schema = preset ? under(object([["default", preset]]), alone) : alone;
   const title = textOf(schema, "title") || name, description = textOf(schema, "description") ?? "";
   const base = { name, title, description, required, nullable, preset: member(schema, "default"), schema };
   const as = (kind, more = {}) => { const field = { ...base, kind, limits: limitsOf(schema, kind, more.type), ...more }; field.start = startOf(field); return field; };
   const types = typesOf(schema).filter(type => type !== "null"), [type] = types;
 
   // A value that may be left out is chosen. Shown without a control, it would read as if it was sent.
-  const fixed = member(schema, "const");
-  if (fixed && (sent && required && !nullable || base.preset && same(base.preset, fixed))) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
+  const fixed = member(schema, "const"), is = preset => preset && same(preset, fixed);
+  if (fixed && (sent && required && !nullable || is(base.preset) && is(member(alone, "default")))) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
   if (fixed) return as("choice", { choices: toldApart([{ node: fixed, label: labelOf(fixed), description: "" }]) });
   const choices = choicesOf(schema, within);
   if (choices && type !== "array" && type !== "object") return as("choice", { choices: toldApart(choices.filter(one => !isNull(one.node))) });
@@ -196,7 +197,7 @@ function arrayOf(schema, within, as) {
 // fieldsOf returns the fields of an object. Members of the default of the object are used before the defaults of the fields.
 function fieldsOf(schema, within, depth, sent, preset) {
   const required = new Set((member(schema, "required")?.items ?? []).map(one => one.value)), properties = member(schema, "properties").members;
-  const fieldFor = (name, one) => fieldOf(name, member(preset, name) ? under(object([["default", member(preset, name)]]), one) : one, within, required.has(name), depth + 1, sent);
+  const fieldFor = (name, one) => fieldOf(name, one, within, required.has(name), depth + 1, sent, member(preset, name));
   const fields = properties.map(([name, one]) => fieldFor(name, one));
   // What is required and not described is asked for as well.
   for (const name of required) if (!properties.some(([one]) => one === name)) fields.push(fieldFor(name, object([])));

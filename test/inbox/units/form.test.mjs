@@ -28,6 +28,10 @@ test("a fixed value in a group that may be left out is chosen", () => {
   assert.equal(kind(group, required), "fixed");
   assert.equal(kind(outer, required), "fixed");
   assert.equal(kind({ ...group, default: { ok: true } }), "fixed");
+  const free = { type: "object", properties: { ok: { const: true } } }, own = { type: "object", properties: { ok: { const: true, default: true } } };
+  assert.equal(kind({ ...free, default: { ok: true } }), "choice", "only its own default fixes it");
+  assert.equal(kind({ ...own, default: { ok: true } }), "fixed");
+  assert.equal(kind({ ...own, default: { ok: null } }), "choice", "the group begins without it");
   assert.deepEqual(answers(group), ["{}"]);
   assert.deepEqual(answers(group, { ok: "true" }), ['{"x":{"ok":true}}']);
   assert.deepEqual(answers({ anyOf: [group, { type: "null" }] }, undefined, required), ['{"x":null}']);
@@ -93,6 +97,7 @@ test("titles, descriptions and limits are shown", () => {
 test("an answer is what was filled in, and what is empty is absent", () => {
   const optional = { anyOf: [{ type: "string" }, { type: "null" }], default: null }, tags = { type: "array", minItems: 1, maxItems: 2, items: { enum: ["a", "b", "c"] } };
   const group = { type: "object", required: ["city"], properties: { city: { type: "string" }, zip: { type: "string", default: "0" } } };
+  const either = { anyOf: [{ type: "string", default: "b" }, { type: "integer" }, { type: "null" }] };
   const groupOrNull = { anyOf: [group, { type: "null" }] }, tidy = { type: ["object", "null"], properties: { a: { type: "string" } } };
   for (const [schema, raw, more, ...wants] of [
     [optional, undefined, {}, "{}"], [optional, "", required, '{"x":null}'], [optional, "a", {}, '{"x":"a"}'],
@@ -109,6 +114,9 @@ test("an answer is what was filled in, and what is empty is absent", () => {
     [{ type: "array", items: { type: "integer", maximum: 3 }, default: [1, 2] }, undefined, {}, '{"x":[1,2]}'],
     [{ type: "array", items: { type: "string" }, default: ["a", "", "b"] }, undefined, {}, '{"x":[\n  "a",\n  "",\n  "b"\n]}'],
     [{ type: "object", properties: { lines: { type: "array", items: { type: "string" } } }, default: { lines: ["a\nb"] } }, undefined, {}, '{"x":{"lines":[\n  "a\\nb"\n]}}'],
+    [{ type: "object", properties: { to: either, note: { type: "string" } }, default: { to: null, note: "a" } }, undefined, {}, '{"x":{"note":"a"}}'],
+    [{ type: "object", properties: { to: either, note: { type: "string" } }, required: ["to"], default: { to: null, note: "a" } }, undefined, {}, '{"x":{"to":null,"note":"a"}}'],
+    [{ type: "object", properties: { v: { const: "v1" } }, default: { v: "v1" } }, undefined, {}, '{"x":{"v":"v1"}}'], [{ type: "object", properties: { v: { const: "v1" } }, default: { v: "v1" } }, {}, {}, "{}"],
     [{ const: "v1" }, undefined, required, '{"x":"v1"}'], [{ const: "v1" }, undefined, {}, "{}"], [{ const: "v1" }, '"v1"', {}, '{"x":"v1"}'], [{ const: "v1", default: "v1" }, undefined, {}, '{"x":"v1"}'],
     [{ anyOf: [{ const: "v1" }, { type: "null" }], default: null }, undefined, {}, "{}"], [{ anyOf: [{ const: "v1" }, { type: "null" }] }, undefined, required, '{"x":null}'],
     [group, undefined, {}, "{}"], [group, { city: "Rome", zip: "0" }, {}, '{"x":{"city":"Rome","zip":"0"}}'], [group, undefined, required, '{"x":{"zip":"0"}}', "/x/city: is required"],
@@ -203,6 +211,11 @@ test("a union asks which, and then for its fields", () => {
   assert.deepEqual(answers(either, undefined, required), ['{"x":null}']);
   assert.deepEqual(answers({ type: ["boolean", "string"] }, { which: 0, of: { 0: "true" } }), ['{"x":true}']);
 
+  for (const [why, schema] of [["null", { ...either, default: null }], ["null around it", { type: "object", properties: { to: either }, default: { to: null } }]]) {
+    const field = property(schema), union = field.fields?.[0] ?? field;
+    assert.equal(union.kind, "union", why);
+    assert.equal(union.options[1].field.preset, undefined, why);
+  }
   for (const [why, schema] of [
     ["an option is nested", { anyOf: [{ type: "array", items: { type: "object" } }, { type: "string" }] }],
     ["equal names", { anyOf: [{ type: "string" }, { type: "string", minLength: 2 }] }],
