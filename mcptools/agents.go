@@ -99,7 +99,7 @@ type decision struct {
 	Input   api.JSON `json:"input,omitzero"`
 	Edited  bool     `json:"edited,omitzero"`
 	Answers []string `json:"answers,omitempty"`
-	// Value is the answer to a typed question.
+	// Value is the answer to a typed question. A sensitive one is left out.
 	Value api.JSON `json:"value,omitzero"`
 	// Message explains the status.
 	Message string `json:"message,omitempty"`
@@ -112,7 +112,10 @@ func decisionOf(decided *ask.Answer) decision {
 	case allowed:
 		told.Input, told.Edited, told.Message = input, edited, why(decided.Resolution)
 	case decided.Outcome == api.OutcomeAnswered:
-		told.Answers, told.Value, told.Message = answers(decided), decided.Resolution.Value, why(decided.Resolution)
+		told.Answers, told.Message = answers(decided), why(decided.Resolution)
+		if !decided.Question.Sensitive { // the recorded value of a sensitive question is a mask
+			told.Value = decided.Resolution.Value
+		}
 	case decided.Outcome == "" && decided.Ended == "":
 		told.Status = "pending"
 		told.Message = "No decision yet. This is not a permission. Call check_decision with the run_id."
