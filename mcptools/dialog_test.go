@@ -52,7 +52,7 @@ func TestADialogRecordsWhatThePersonFilledIn(t *testing.T) {
 		session, err := person.Connect(t.Context(), ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		require.NoError(t, err, name)
 
-		checks := `{"run_id":"` + raised.RunID + `","wait_seconds":600}`
+		checks := `{"run_id":"` + raised.RunID + `","wait_seconds":60}`
 		if row.recorded == "" {
 			require.Contains(t, s.refused(session, "check_decision", checks), "nothing was decided", name)
 		} else {
