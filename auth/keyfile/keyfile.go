@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"syscall"
+
+	"github.com/holdpoint/holdpoint/internal/dirsync"
 )
 
 // PrivateKey is the type of the PEM block of a private key.
@@ -45,19 +45,5 @@ func Create(path string, text []byte) (err error) {
 	return syncDirectory(filepath.Dir(path))
 }
 
-// syncDirectory has the names in a directory reach the disk. Windows cannot sync directories. It is a
-// variable for tests.
-var syncDirectory = func(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	directory, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = directory.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // some network disks cannot, either
-	}
-	return errors.Join(err, directory.Close())
-}
+// syncDirectory is [dirsync.Sync], except in tests.
+var syncDirectory = dirsync.Sync

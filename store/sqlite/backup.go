@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/holdpoint/holdpoint/internal/dirsync"
 	"github.com/holdpoint/holdpoint/migrations"
 )
 
@@ -83,7 +84,7 @@ func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if err := place(copied, to); err != nil {
 		return 0, fmt.Errorf("back up to %s: %w", to, err)
 	}
-	if _, err := syncFile(filepath.Dir(to)); err != nil {
+	if err := dirsync.Sync(filepath.Dir(to)); err != nil {
 		return 0, fmt.Errorf("back up: %w", err)
 	}
 	return bytes, nil
@@ -151,7 +152,7 @@ func verify(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// syncFile has a file, or a directory, reach the disk, and returns its size.
+// syncFile has a file reach the disk, and returns its size.
 func syncFile(path string) (bytes int64, err error) {
 	opened, err := os.Open(path)
 	if err != nil {

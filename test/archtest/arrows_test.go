@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "internal/cpulimit", "internal/panics", "internal/calltrace", "internal/loopback", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/escalation", "runs/reads", "runs/upkeep"}
+var domain = []string{"api", "internal/canonical", "internal/cpulimit", "internal/panics", "internal/dirsync", "internal/calltrace", "internal/loopback", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model", "runs/escalation", "runs/reads", "runs/upkeep"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -56,9 +56,9 @@ var places = []place{
 	{name: "internal/service", ours: assembled()},
 	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/keyfile", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/signing", ours: []string{"api", "auth/keyfile", "internal/canonical", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/sealing", ours: []string{"auth/keyfile"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/keyfile", ours: []string{"internal/dirsync"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/signing", ours: []string{"api", "internal/dirsync", "auth/keyfile", "internal/canonical", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/sealing", ours: []string{"internal/dirsync", "auth/keyfile"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit", ours: with("auth/signing", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -84,6 +84,7 @@ var places = []place{
 	{name: "internal/testcache", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/calltrace", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/dirsync", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/panics", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/loopback", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/cpulimit", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
