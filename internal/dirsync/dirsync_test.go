@@ -26,3 +26,16 @@ func TestDisksThatCannotSyncDirectoriesAreTolerated(t *testing.T) {
 	failure := errors.New("the disk is gone")
 	require.ErrorIs(t, tolerate(failure), failure)
 }
+
+// Creating a file takes only the permissions to write and to search.
+func TestDirectoriesThatCannotBeReadAreTolerated(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root reads every directory")
+	}
+	directory := t.TempDir()
+	require.NoError(t, os.Chmod(directory, 0o300))
+	t.Cleanup(func() { require.NoError(t, os.Chmod(directory, 0o700)) })
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "key"), nil, 0o600))
+	require.NoError(t, Sync(directory))
+}
