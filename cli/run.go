@@ -214,6 +214,9 @@ func usesContext(args []string) bool {
 	if len(args) == 0 || slices.Contains(withoutContext, args[0]) {
 		return false
 	}
+	if _, named := console.FlagValue(args, "--context"); named {
+		return true
+	}
 	if args[0] == "tokens" {
 		_, inDatabase := console.FlagValue(args, "--database")
 		return !inDatabase
