@@ -223,7 +223,7 @@ func usesContext(args []string) bool {
 	}
 	if args[0] == "audit" && len(args) > 1 && args[1] == "verify" {
 		keys, _ := console.FlagValue(args, "--keys")
-		return strings.Contains(keys, "://")
+		return audit.IsURL(keys)
 	}
 	return true
 }

@@ -175,14 +175,15 @@ const (
 	keysTimeout  = 30 * time.Second
 )
 
-func isURL(text string) bool {
+// IsURL reports whether --keys of verify is a URL, and not a file.
+func IsURL(text string) bool {
 	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 }
 
 // caller returns the HTTP client for reading keys.
 func (c *verify) caller(terminal *console.Console) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if isURL(c.Keys) {
+	if IsURL(c.Keys) {
 		if chosen := terminal.Context; chosen.Server != "" && strings.HasPrefix(c.Keys, strings.TrimRight(chosen.Server, "/")+"/") {
 			c.Complete(chosen)
 		}
@@ -208,7 +209,7 @@ func readKeys(ctx context.Context, from string, caller *http.Client) (*signing.P
 }
 
 func readKeyText(ctx context.Context, from string, caller *http.Client) ([]byte, error) {
-	if !isURL(from) {
+	if !IsURL(from) {
 		file, err := os.Open(from)
 		if err != nil {
 			return nil, err
