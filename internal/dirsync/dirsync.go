@@ -16,18 +16,16 @@ func Sync(path string) error {
 		return nil
 	}
 	directory, err := os.Open(path)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil // files can be created in a directory that cannot be read, mode 0300, but it cannot be synced
-	}
 	if err != nil {
-		return err
+		return tolerate(err)
 	}
 	return errors.Join(tolerate(directory.Sync()), directory.Close())
 }
 
-// tolerate drops the errors of disks that cannot sync directories, such as some network disks.
+// tolerate drops the errors of disks that cannot sync directories, such as some network disks, and of directories that
+// cannot be read: creating a file in one takes only the permissions to write and to search.
 func tolerate(err error) error {
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
 	return err
