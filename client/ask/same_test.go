@@ -152,7 +152,8 @@ func TestAQuestionOfAnEarlierBuildKeepsItsPayload(t *testing.T) {
 	}{
 		"structured": {
 			[]any{map[string]any{"question": "Refund?", "options": []any(nil), "multi_select": false, "allow_freeform": true}},
-			api.UserQuestionRequest{Questions: structured}, api.UserQuestionResolution{Answers: []api.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: "yes"}}},
+			api.UserQuestionRequest{Questions: structured},
+			api.UserQuestionResolution{Answers: []api.UserQuestionAnswer{{QuestionID: "q", FreeformAnswer: "yes"}}},
 		},
 		"typed": {[]any{}, api.UserQuestionRequest{ResponseSchema: api.JSON(`true`)}, api.UserQuestionResolution{Value: api.JSON(`true`)}},
 	} {
