@@ -258,6 +258,7 @@ func (f *feed) after(cursor int64) feedView {
 	seen := feedView{base: f.window.base, changed: f.window.changed}
 	switch {
 	case !f.positioned:
+		seen.ended = f.ended // its session was deleted before it began
 	case cursor < f.window.base:
 		seen.missing = true
 	default:

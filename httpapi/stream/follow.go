@@ -65,8 +65,8 @@ func (f *sessionFollower) follow(ctx context.Context) error {
 			return err
 		}
 	}
-	if f.from.Closed {
-		return nil // this log does not grow any more
+	if f.from.Closed || f.from.Cursor < f.from.End {
+		return nil // this log does not grow any more, or the service is shutting down
 	}
 	f.feed.start()
 	return f.hub.follow(ctx, f)
