@@ -18,7 +18,7 @@ const (
 	maxReconnect = 10 * time.Second
 	// listenCheck is how long silence may last before the connection is checked.
 	listenCheck = 30 * time.Second
-	// listenTimeout bounds connecting and beginning to listen.
+	// listenTimeout bounds beginning to listen, once each host had its time to connect.
 	listenTimeout = time.Minute
 )
 
@@ -53,7 +53,7 @@ type listener struct {
 func startListener(config *pgx.ConnConfig, notifier *notifier, publish func(reads.Notice), logger *slog.Logger) *listener {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &listener{
-		config: config, timeout: listenTimeout, replica: notifier.replica, publish: publish, notifier: notifier, logger: logger, cancel: cancel, done: make(chan struct{}),
+		config: config, timeout: listenTimeout + time.Duration(1+len(config.Fallbacks))*config.ConnectTimeout, replica: notifier.replica, publish: publish, notifier: notifier, logger: logger, cancel: cancel, done: make(chan struct{}),
 	}
 	go func() {
 		defer close(l.done)
