@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -26,7 +27,7 @@ type Service struct {
 	// admin.
 	CallbackRoles []api.Role
 	// Changed is called after each change and before its reply, so that later decisions use the new
-	// webhooks.
+	// webhooks, unless it fails or takes longer than a second.
 	Changed func(ctx context.Context) error
 	// Test posts a test event.
 	Test func(ctx context.Context, e *webhooks.Endpoint) (api.WebhookTest, error)
@@ -75,8 +76,10 @@ func (h *hooks) managed(handle wire.HandlerFunc) wire.HandlerFunc {
 }
 
 // changed is called after a change and before its reply. The change is committed, and only the reply may have a secret. So
-// a failure is logged: the webhooks are read again within a second.
+// a failure is logged, and a slow database is not waited for: the webhooks are read again within a second.
 func (h *hooks) changed(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	if err := h.webhooks.Changed(ctx); err != nil {
 		h.logger.WarnContext(ctx, "webhooks cannot be read after a change", slog.Any("error", err))
 	}
