@@ -70,15 +70,6 @@ func Silence(payload api.JSON) (silentMs int64, onlyOpen bool) {
 	return abandoned.SilentMs, abandoned.OnlyOpen
 }
 
-// enqueueEffect writes a pending effect with the decision. It is due at once unless DueAtMs is
-// later.
-func (w *workingCopy) enqueueEffect(effect *model.Effect) {
-	effect.State = api.EffectPending
-	effect.CreatedAtMs = w.nowMs
-	effect.DueAtMs = max(effect.DueAtMs, w.nowMs)
-	w.changes.NewEffects = append(w.changes.NewEffects, effect)
-}
-
 // effect returns a copy of one of the session's effects. To write it, append it to UpdatedEffects.
 // Errors: effect_not_found.
 func (w *workingCopy) effect(effectID string) (*model.Effect, error) {

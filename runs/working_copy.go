@@ -300,3 +300,12 @@ func (w *workingCopy) recordWith(run *model.Run, suspensionID string) *model.Run
 	}
 	return record
 }
+
+// enqueueEffect writes a pending effect with the decision. It is due at once unless DueAtMs is
+// later.
+func (w *workingCopy) enqueueEffect(effect *model.Effect) {
+	effect.State = api.EffectPending
+	effect.CreatedAtMs = w.nowMs
+	effect.DueAtMs = max(effect.DueAtMs, w.nowMs)
+	w.changes.NewEffects = append(w.changes.NewEffects, effect)
+}
