@@ -55,8 +55,8 @@ func withoutSets(word string, from int) string {
 		return word
 	}
 	unknown, inside := UnknownWord, word[from:from+end]
-	if strings.ContainsRune(inside, UnknownText) {
-		unknown = UnknownText
+	if strings.ContainsRune(inside, UnknownText) || strings.ContainsAny(inside, " \t\n;|&<>()$`") {
+		unknown = UnknownText // without a file that matches, the text itself, which may be a command
 	}
 	return word[:from] + string(unknown) + word[from+end+1:]
 }
