@@ -67,8 +67,9 @@ func (p *collected) read(c *Command, depth int) {
 			p.call(wordTexts(node), depth)
 			for _, assign := range node.Assigns {
 				// Many variables are commands for the program that follows.
-				if value := assign.Value; value != nil && strings.ContainsAny(wordText(value, true), " \t\n;|&") {
-					p.carried(wordText(value, true), depth)
+				// The shell expands no pattern and no braces in a value.
+				if value := assign.Value; value != nil && strings.ContainsAny(wordText(value, false), " \t\n;|&") {
+					p.carried(wordText(value, false), depth)
 				}
 			}
 		case *syntax.BinaryCmd:
