@@ -257,6 +257,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"tar --to-command='rm -rf x' -xf y", "rsync -e 'rm -rf x' a b", "git -c alias.x='!rm -rf y' x", "git rebase -x 'rm -rf y'", "git rebase -ix'rm -rf y'", "rsync -ave'rm -rf x' a b", "rsync -" + strings.Repeat("a", 40) + "e'rm -rf x' a b", "scp -vo ProxyCommand='rm -rf x' a b",
 		"tar cIf 'rm -rf x' a b", "git --git-dir a -c alias.x='!rm -rf y' x", "mapfile -C 'rm -rf x' a", "complete -C 'rm -rf x' y",
 		"git config alias.x '!rm -rf y'", "git config --global alias.x \"!rm -rf y\"", "source /dev/stdin <<< 'rm -rf x'", ". /dev/stdin <<E\nrm -rf x\nE", "at now <<< 'rm -rf x'",
+		"X=]; /bin/r[m$X -rf x", "X=]; [r][m$X -rf x", "/bin/r[m$(echo ]) -rf x", `X=]; /bin/r[m"$X" -rf x`,
 		`PROMPT_COMMAND=["; rm -rf x; #"] bash`, `PROMPT_COMMAND={a,"b; rm -rf x; #"} bash`, `PROMPT_COMMAND=*"; rm -rf x; #" bash`,
 		`bash -c ["; rm -rf x; #"]`, `eval ["; rm -rf x; #"]`, `echo ["; rm -rf x;"] | sh`, `bash -c ['$(rm -rf x)']`,
 		"echo 'rm -rf x' | at now", "ssh host <<E\nrm -rf x\nE", "echo 'rm -rf x' | sudo ssh host", "su <<< 'rm -rf x'",

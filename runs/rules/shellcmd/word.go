@@ -45,20 +45,26 @@ func wordText(word *syntax.Word, patterns bool) string {
 }
 
 // withoutSets returns a word in which everything from the beginning of a set, such as [[:alpha:]"m"], to the last "]" is unknown.
-// Where the set ends depends on what is in it. Without an end there is none.
+// Where the set ends depends on what is in it. Without an end there is none, but an unknown text may have the end.
 func withoutSets(word string, from int) string {
 	if from < 0 {
 		return word
 	}
-	end := strings.LastIndexByte(word[from:], ']')
-	if end < 0 {
-		return word
+	if strings.ContainsRune(word[from:], UnknownText) {
+		return word[:from] + string(UnknownText)
 	}
-	unknown, inside := UnknownWord, word[from:from+end]
-	if strings.ContainsRune(inside, UnknownText) || strings.ContainsAny(inside, " \t\n;|&<>()$`") {
-		unknown = UnknownText // without a file that matches, the text itself, which may be a command
+	end := from + strings.LastIndexByte(word[from:], ']') + 1
+	inside, behind := word[from:end], word[end:]
+	if open := strings.IndexByte(behind, '['); open >= 0 && strings.ContainsRune(behind[open:], UnknownWord) {
+		behind = behind[:open] + string(UnknownWord)
 	}
-	return word[:from] + string(unknown) + word[from+end+1:]
+	switch {
+	case inside == "":
+		return word[:from] + behind
+	case strings.ContainsAny(inside, " \t\n;|&<>()$`"):
+		return word[:from] + string(UnknownText) + behind // without a file that matches, the text itself, which may be a command
+	}
+	return word[:from] + string(UnknownWord) + behind
 }
 
 var (
