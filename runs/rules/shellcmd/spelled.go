@@ -74,7 +74,7 @@ func (m *marking) call(call *syntax.CallExpr) {
 		}
 		switch {
 		case wrappers[name] && (i == 0 || carries(words[i])):
-		case (i == 0 || wrappers[name] || runs) && !m.glob && mayBeWrapper(wordText(word, true)):
+		case (i == 0 || wrappers[name] || runs) && !m.glob && strings.ContainsAny(patternText(word), "*?[") && mayBeWrapper(wordText(word, true)):
 		case i > 0 && (runs && wrappers[OneName(words[i])] || optionRuns(name, words, i)):
 		default:
 			m.word(word)
