@@ -68,13 +68,17 @@ func (m *marking) call(call *syntax.CallExpr) {
 		name = OneName(words[0])
 	}
 	runs := len(words) > 0 && runsAnother(name, words)
+	var passed []bool
+	if (wrappers[name] || runs) && !m.glob {
+		passed = passedOn(name, wordTexts(call))
+	}
 	for i, word := range call.Args {
 		if i > 0 {
 			m.blanks(offset(call.Args[i-1].End()), offset(word.Pos()))
 		}
 		switch {
 		case wrappers[name] && (i == 0 || carries(words[i])):
-		case (i == 0 || wrappers[name] || runs) && !m.glob && strings.ContainsAny(patternText(word), "*?[") && mayBeWrapper(wordText(word, true)):
+		case (i == 0 || passed != nil && !passed[i]) && !m.glob && strings.ContainsAny(patternText(word), "*?[") && mayBeWrapper(wordText(word, true)):
 		case i > 0 && (runs && wrappers[OneName(words[i])] || optionRuns(name, words, i)):
 		default:
 			m.word(word)
@@ -92,6 +96,41 @@ func (m *marking) call(call *syntax.CallExpr) {
 func carries(word string) bool {
 	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[OneName(word)] ||
 		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint") || strings.HasPrefix(word, "-fls")
+}
+
+var (
+	// direct are the wrappers that run their first word behind options, variables and times, with all words behind it.
+	direct = WordSet("env nohup nice ionice time timeout xargs setsid stdbuf unbuffer command exec sudo doas npx bunx uvx strace ltrace")
+	// directRun are the programs that run the first word behind "run" or "exec" and its options in the same way.
+	directRun = WordSet("uv poetry pipenv pdm rye bundle pipx")
+)
+
+// passedOn returns which words of a program that runs others are certainly arguments of the program that it runs, or
+// are not run: the words of find in front of its first -exec.
+func passedOn(name string, words []string) []bool {
+	passed := make([]bool, len(words))
+	ready := direct[name] // whether the next word may be the program
+	for i := 1; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case name == "find" || name == "fd":
+			if isOption(word) && (HasUnknown(word) || carries(word) || optionRuns(name, words, i)) {
+				return passed
+			}
+			passed[i] = true
+		case directRun[name] && (word == "run" || word == "exec"):
+			ready = true
+		case !ready || besides.MatchString(word) || isOption(words[i-1]):
+		case HasUnknown(word) || wrappers[OneName(word)] || runsAnother(OneName(word), words[i:]):
+			return passed
+		default:
+			for behind := i + 1; behind < len(words); behind++ {
+				passed[behind] = true
+			}
+			return passed
+		}
+	}
+	return passed
 }
 
 // mayBeWrapper reports whether the shell may expand a pattern to the name of a program that runs others: /bin/b?sh.
