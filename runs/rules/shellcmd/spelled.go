@@ -163,8 +163,8 @@ func (m *marking) plain(from, to int) {
 	}
 }
 
-// dotPattern is a segment of dots and wildcards, which some shells expand to "..".
-var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*\])[.*]*(/|$)`)
+// dotPattern is a segment of dots and wildcards, which some shells expand to "..". A set of letters and digits alone has no dot.
+var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*[^/\w:,\]][^/]*\])[.*]*(/|$)`)
 
 func (m *marking) word(word *syntax.Word) {
 	if expands(word) || Climbs(wordText(word, false)) || !m.glob && dotPattern.MatchString(patternText(word)) {
