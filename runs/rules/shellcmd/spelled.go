@@ -135,15 +135,23 @@ func passedOn(name string, words []string) []bool {
 
 // mayBeWrapper reports whether the shell may expand a pattern to the name of a program that runs others: /bin/b?sh.
 func mayBeWrapper(pattern string) bool {
-	pattern = pattern[strings.LastIndexByte(pattern, '/')+1:]
+	pattern = strings.ToLower(pattern[strings.LastIndexByte(pattern, '/')+1:])
 	const unknown = string(UnknownText) + string(UnknownWord)
 	first, last := strings.IndexAny(pattern, unknown), strings.LastIndexAny(pattern, unknown)
 	if first < 0 {
 		return false
 	}
 	before, behind := pattern[:first], pattern[last+utf8.RuneLen(UnknownWord):]
+	matches := func(name string) bool {
+		return strings.HasPrefix(name, before) && strings.HasSuffix(name, behind)
+	}
 	for name := range wrappers {
-		if strings.HasPrefix(name, before) && strings.HasSuffix(name, behind) {
+		if matches(name) || matches(name+".exe") || gnu[name] && (matches("g"+name) || matches("g"+name+".exe")) {
+			return true
+		}
+	}
+	for name, one := range otherNames {
+		if wrappers[one] && matches(name) {
 			return true
 		}
 	}
