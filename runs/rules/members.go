@@ -54,6 +54,13 @@ func namesPlace(name string) bool {
 	return pathNames[name] || slices.ContainsFunc(placeEnds, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
+var urlEnds = strings.Fields("uri uris url urls href link")
+
+// namesPath reports whether a member with a folded name names a place that is not a URL.
+func namesPath(name string) bool {
+	return namesPlace(name) && !slices.ContainsFunc(urlEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
 // holdsPlace reports whether a member has a text that leads out of a folder: an absolute path, one
 // with a ".." segment, or the URL of a file. A member that is too large to read may have one.
 func (c *Call) holdsPlace(member string) bool {

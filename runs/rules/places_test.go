@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -181,6 +182,22 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	for directory, decision := range map[string]api.RuleEffect{"/etc": api.RuleDeny, "/etc/ssh": api.RuleDeny, "/srv": api.RuleAsk, "": api.RuleAsk, "etc": api.RuleAsk} {
 		call := rules.Call{ToolName: "read", Input: api.JSON(`{"path":"passwd"}`), Directory: directory}
 		require.Equal(t, decision, rules.Explain([]rules.Rule{rule}, call, 0).Decision, directory)
+	}
+	// Other texts are in no folder.
+	for _, test := range []struct{ member, glob, text, directory string }{
+		{"environment", "**prod**", "staging", "/srv/prod-tools"},
+		{"url", "**internal**", "https://example.com", "/home/me/internal-x"},
+		{"image_url", "**internal**", "a.png", "/home/me/internal-x"},
+		{"body", "**prod**", "hello", "/srv/prod-tools"},
+	} {
+		for _, effect := range []api.RuleEffect{api.RuleDeny, api.RuleAsk} {
+			rule := rules.Rule{RuleID: "r", SessionID: rules.AllSessions, ToolName: "deploy", Effect: effect, Match: api.RuleMatch{Params: map[string]string{test.member: test.glob}}}
+			call := rules.Call{ToolName: "deploy", Input: document.Encode(map[string]string{test.member: test.text}), Directory: test.directory}
+			require.False(t, rules.Explain([]rules.Rule{rule}, call, 0).Rules[0].Applies, test.member)
+		}
+		many[test.member] = test.text
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "deploy", map[string]string{test.member: test.glob}, many), "%s in many folders", test.member)
+		delete(many, test.member)
 	}
 	for member, value := range map[string]any{"old_string": "a", "content": "../x; y", "offset": 3, "replace_all": true} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)

@@ -270,10 +270,11 @@ func (t *refusingTexts) parts(texts []string, all bool) {
 // maxFolders bounds the folders that a relative path is read in.
 const maxFolders = 16
 
-// folders returns the places which the call's relative paths may be in: its directory, and the places that other members name.
-// It returns false if there are more.
+// folders returns the places which a member's relative paths may be in: the places that other members name, and the call's
+// directory for a member that names a path. It returns false if such a member may be in more.
 func (c *Call) folders(member string) (found []string, all bool) {
-	if absolute(cleaned(c.Directory)) {
+	path := namesPath(foldedName(member))
+	if path && absolute(cleaned(c.Directory)) {
 		found = append(found, c.Directory)
 	}
 	for _, other := range sortedNames(c.members) {
@@ -284,7 +285,7 @@ func (c *Call) folders(member string) (found []string, all bool) {
 		switch {
 		case !there || !absolute(cleaned(text)) || slices.Contains(found, text):
 		case len(found) == maxFolders:
-			return found, false
+			return found, !path
 		default:
 			found = append(found, text)
 		}
