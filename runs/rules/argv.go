@@ -39,11 +39,17 @@ func (c *Call) lookAtLists(looked *refusingTexts, member string, arguments []arg
 
 // lookAtListsIn adds each list in a value, with the lists in it, as the words of one program, alone and with arguments.
 func (c *Call) lookAtListsIn(looked *refusingTexts, value any, arguments []argument) {
+	if looked.unread {
+		return
+	}
 	switch value := value.(type) {
 	case []any:
 		argv := wordsOf(value)
 		c.lookAtArgv(looked, argv)
 		for _, more := range arguments {
+			if looked.unread {
+				return
+			}
 			c.lookAtArgv(looked, slices.Concat(argv, more.words))
 		}
 		for _, item := range value {
@@ -75,12 +81,18 @@ type argument struct {
 	text  string
 }
 
-// arguments returns the other members with further words of a command.
-func (c *Call) arguments(member string) (all []argument) {
+// arguments returns the other members with further words of a command. It returns false if they are too much to read.
+func (c *Call) arguments(member string) (all []argument, read bool) {
 	for _, name := range argumentNames {
 		for _, other := range c.folded[name] {
+			if other == member {
+				continue
+			}
+			if !c.Budget.spend(len(c.members[other])) {
+				return nil, false
+			}
 			var value any
-			if other == member || json.Unmarshal(c.members[other], &value) != nil {
+			if json.Unmarshal(c.members[other], &value) != nil {
 				continue
 			}
 			switch value := value.(type) {
@@ -91,7 +103,7 @@ func (c *Call) arguments(member string) (all []argument) {
 			}
 		}
 	}
-	return all
+	return all, true
 }
 
 func (c *Call) lookAtArgv(looked *refusingTexts, argv []string) {

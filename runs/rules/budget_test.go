@@ -2,8 +2,10 @@ package rules_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,4 +87,23 @@ func TestPathsInFoldersAreBounded(t *testing.T) {
 	}
 	require.Equal(t, api.RuleAsk, rules.Judge(deny, call(20, 20), 1).Effect)
 	require.Equal(t, api.RuleDeny, rules.Judge(deny, call(2_000, 2_000), 1).Effect)
+}
+
+// A deny reads each list and each text with each spelling of its arguments. Once the budget is spent, it applies.
+func TestCommandsWithArgumentsAreBounded(t *testing.T) {
+	t.Parallel()
+	deny := []*rules.Rule{{RuleID: "r", SessionID: rules.AllSessions, ToolName: "x", Effect: api.RuleDeny, Match: api.RuleMatch{Params: map[string]string{"commands": "rm -rf **"}}}}
+	call := func(one any, commands, words int) *rules.Call {
+		input := map[string]any{"commands": slices.Repeat([]any{one}, commands)}
+		for _, name := range []string{"args", "Args", "a_rgs", "ar_gs", "arg_s", "a-rgs", "ar-gs", "arguments", "argv"} {
+			input[name] = slices.Repeat([]string{"b"}, words)
+		}
+		return &rules.Call{ToolName: "x", Input: document.Encode(input)}
+	}
+	for _, one := range []any{"ls", []string{"ls"}} {
+		require.Equal(t, api.RuleAsk, rules.Judge(deny, call(one, 3, 3), 1).Effect)
+		began := time.Now()
+		require.Equal(t, api.RuleDeny, rules.Judge(deny, call(one, 4_000, 10_000), 1).Effect)
+		require.Less(t, time.Since(began), 8*time.Second)
+	}
 }

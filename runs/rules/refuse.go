@@ -197,7 +197,11 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	}
 	var arguments []argument
 	if command {
-		arguments = c.arguments(member)
+		read := false
+		if arguments, read = c.arguments(member); !read {
+			looked.unread = true
+			return looked
+		}
 	}
 	texts := []string{value}
 	if document.Kind(c.members[member]) != '"' {
@@ -215,6 +219,9 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 		}
 	}
 	for _, text := range texts {
+		if looked.unread {
+			return looked
+		}
 		looked.add(strings.Join(strings.Fields(shellcmd.Scrub(text)), " "))
 		switch {
 		case !command:
@@ -245,6 +252,9 @@ func (c *Call) lookAtCommand(looked *refusingTexts, text string, arguments []arg
 		looked.parts(shellcmd.WindowsParts(text), true)
 	}
 	for _, more := range arguments {
+		if looked.unread {
+			return
+		}
 		c.lookAtArgv(looked, append(strings.Fields(text), more.words...))
 		if more.text == "" {
 			continue
