@@ -64,15 +64,28 @@ func (c *Call) lookAtListsIn(looked *refusingTexts, value any, arguments []argum
 			}
 		}
 		for _, name := range names {
-			program, is := value[name].(string)
 			for _, more := range further {
-				if is && name != more && !looked.unread {
-					c.lookAtArgv(looked, append(strings.Fields(program), wordsOf(value[more])...))
+				if looked.unread {
+					return
+				}
+				if program := programOf(value[name]); program != nil && name != more {
+					c.lookAtArgv(looked, append(program, wordsOf(value[more])...))
 				}
 			}
 			c.lookAtListsIn(looked, value[name], arguments)
 		}
 	}
+}
+
+// programOf returns the first words of a program: those of a text, or a list.
+func programOf(value any) []string {
+	switch value := value.(type) {
+	case string:
+		return strings.Fields(value)
+	case []any:
+		return wordsOf(value)
+	}
+	return nil
 }
 
 // argument is a member with further words of a command: a list, or a text.

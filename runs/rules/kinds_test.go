@@ -341,6 +341,8 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		{"command": []any{"rm", []string{"-rf", "x"}}},
 		{"commands": []any{map[string]any{"program": "rm", "args": []string{"-rf", "x"}}}},
 		{"commands": []any{map[string]any{"cmd": "rm", "Arguments": "-rf x"}}},
+		{"commands": []any{map[string]any{"cmd": []string{"rm"}, "args": []string{"-rf", "x"}}}},
+		{"commands": []any{map[string]any{"cmd": []string{"sudo", "rm"}, "args": "-rf x"}}},
 		{"command": "rm", "args": []any{"-rf", 7}},
 		{"command": "rm", "args": []any{[]string{"-rf"}, "x"}},
 		{"command": []string{"rm"}, "args": []string{"-rf", "x"}},
