@@ -59,7 +59,7 @@ var (
 type reading struct {
 	hash     bool   // "#" begins a comment
 	nested   bool   // comments stand in comments
-	executes bool   // MySQL's comments that it runs
+	executes bool   // MySQL's comments: it runs some, and "--" needs a blank behind it
 	quotes   bool   // a quoted text has no comments and no end of a statement
 	escapes  bool   // a backslash escapes a quote
 	lineEnds string // the ends of a comment to the end of the line
@@ -136,7 +136,7 @@ func (r reading) first(text string) (statement string, length int) {
 		case r.executes && strings.HasPrefix(rest, "*/"):
 			size = len("*/")
 			plain.WriteByte(' ')
-		case strings.HasPrefix(rest, "--"), r.hash && rest[0] == '#':
+		case strings.HasPrefix(rest, "--") && (!r.executes || len(rest) == len("--") || rest[len("--")] <= ' '), r.hash && rest[0] == '#':
 			if size = strings.IndexAny(rest, r.lineEnds); size < 0 {
 				size = len(rest)
 			}

@@ -79,6 +79,7 @@ func TestADenyOfStatementsLooksBehindQuotes(t *testing.T) {
 	glob := map[string]string{"sql": "SELECT ** INTO OUTFILE **"}
 	for _, text := range []string{
 		"SELECT/**/'--' INTO/**/OUTFILE 'x'", "SELECT/**/'/*' INTO/**/OUTFILE 'x'", "SELECT/**/'\\'--' INTO # a\nOUTFILE 'x'", `SELECT/**/"#" INTO/* /* */ */OUTFILE 'x'`, "SELECT ';' INTO/**/OUTFILE 'x'",
+		"SELECT 5--1 INTO/**/OUTFILE 'x'", "SELECT 5-- 1\nINTO/**/OUTFILE 'x'", "SELECT 5--\nINTO/**/OUTFILE 'x'",
 	} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": text}), "%q", text)
 	}
