@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // saysStatement are parts of the names of members that hold statements for a database.
@@ -55,6 +56,13 @@ var (
 	executedBegins = regexp.MustCompile(`^/\*M?![0-9]*`)
 )
 
+// dollarTag begins a quoted text of PostgreSQL.
+var dollarTag = regexp.MustCompile(`^\$([A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_\x{80}-\x{10FFFF}]*)?\$`)
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= utf8.RuneSelf
+}
+
 // reading is a way in which databases tell comments from statements.
 type reading struct {
 	hash     bool   // "#" begins a comment
@@ -62,6 +70,7 @@ type reading struct {
 	executes bool   // MySQL's comments: it runs some, and "--" needs a blank behind it
 	quotes   bool   // a quoted text has no comments and no end of a statement
 	escapes  bool   // a backslash escapes a quote
+	dollars  bool   // $tag$ quotes a text to the next $tag$
 	lineEnds string // the ends of a comment to the end of the line
 }
 
@@ -72,6 +81,7 @@ var readings = []reading{
 	{hash: true, executes: true, quotes: true, escapes: true, lineEnds: "\n"},
 	{nested: true, lineEnds: "\r\n"},
 	{nested: true, quotes: true, lineEnds: "\r\n"},
+	{nested: true, quotes: true, dollars: true, lineEnds: "\r\n"},
 }
 
 // statements returns each statement of a text, which deny and ask rules compare: as written, and without its comments in each
@@ -109,8 +119,10 @@ func statements(text string) (all []string, read bool) {
 func (r reading) first(text string) (statement string, length int) {
 	var plain strings.Builder
 	depth, quote, at := 0, byte(0), 0
+	inName := false // whether the last byte is one of a name, which may have dollars
 	for at < len(text) {
-		rest, size := text[at:], 1
+		rest, size, named := text[at:], 1, inName
+		inName = false
 		switch {
 		case depth > 0 && strings.HasPrefix(rest, "*/"):
 			depth, size = depth-1, len("*/")
@@ -140,7 +152,16 @@ func (r reading) first(text string) (statement string, length int) {
 			if size = strings.IndexAny(rest, r.lineEnds); size < 0 {
 				size = len(rest)
 			}
+		case r.dollars && rest[0] == '$' && !named && dollarTag.MatchString(rest):
+			tag := dollarTag.FindString(rest)
+			if end := strings.Index(rest[len(tag):], tag); end >= 0 {
+				size = len(tag) + end + len(tag)
+			} else {
+				size = len(rest)
+			}
+			plain.WriteString(rest[:size])
 		default:
+			inName = named && rest[0] == '$' || isNameByte(rest[0])
 			if r.quotes && strings.IndexByte("'\"`", rest[0]) >= 0 {
 				quote = rest[0]
 			}

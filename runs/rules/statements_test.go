@@ -84,4 +84,14 @@ func TestADenyOfStatementsLooksBehindQuotes(t *testing.T) {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": text}), "%q", text)
 	}
 	require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": "SELECT 1 INTO x"}))
+	glob = map[string]string{"sql": "COPY ** TO PROGRAM **"}
+	for _, text := range []string{
+		"COPY/**/(SELECT $$--$$) TO/**/PROGRAM 'x'", "COPY/**/(SELECT $$-- $$) TO/**/PROGRAM 'x'", "COPY/**/(SELECT $a$--$$'$b$$a$) TO/**/PROGRAM 'x'", "COPY/**/(SELECT $$;/*$$) TO/**/PROGRAM 'x'", "COPY/**/(SELECT $$a$$, $é1$--$é1$) TO/**/PROGRAM 'x'",
+		"COPY/**/(SELECT $1 + a$$--$$\n) TO/**/PROGRAM 'x'", "COPY a--$$\nTO/**/PROGRAM 'x'", "COPY/**/(SELECT '$$', '--') TO/**/PROGRAM 'x'", "COPY/**/a TO/**/PROGRAM $$x",
+	} {
+		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": text}), "%q", text)
+	}
+	for _, text := range []string{strings.Repeat("$a$$", 15_000), strings.Repeat("$", 60_000), "COPY x TO y $$PROGRAM$$"} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "db", glob, map[string]any{"sql": text}), "%.20q", text)
+	}
 }
