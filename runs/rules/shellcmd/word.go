@@ -16,9 +16,9 @@ const (
 )
 
 // Scrub replaces the characters that have a meaning in parts: those for unknown texts, and the mark of options.
-func Scrub(text string) string {
-	return strings.NewReplacer(string(UnknownText), "\uFFFD", string(UnknownWord), "\uFFFD", optionMark, "\uFFFD").Replace(text)
-}
+func Scrub(text string) string { return scrubbing.Replace(text) }
+
+var scrubbing = strings.NewReplacer(string(UnknownText), "\uFFFD", string(UnknownWord), "\uFFFD", optionMark, "\uFFFD")
 
 // HasUnknown reports whether a part has an unknown text.
 func HasUnknown(part string) bool {
