@@ -103,6 +103,8 @@ var (
 	direct = WordSet("env nohup nice ionice time timeout xargs setsid stdbuf unbuffer command exec sudo doas npx bunx uvx strace ltrace")
 	// directRun are the programs that run the first word behind "run" or "exec" and its options in the same way.
 	directRun = WordSet("uv poetry pipenv pdm rye bundle pipx")
+	// number is a time in any spelling of C: 0x5, 1e3s.
+	number = regexp.MustCompile(`(?i)^([+.0-9]|(inf|infinity|nan)[smhd]?$)`)
 )
 
 // passedOn returns which words of a program that runs others are certainly arguments of the program that it runs, or
@@ -120,7 +122,7 @@ func passedOn(name string, words []string) []bool {
 			passed[i] = true
 		case directRun[name] && (word == "run" || word == "exec"):
 			ready = true
-		case !ready || besides.MatchString(word) || isOption(words[i-1]):
+		case !ready || besides.MatchString(word) || number.MatchString(word) || isOption(words[i-1]):
 		case HasUnknown(word) || wrappers[OneName(word)] || runsAnother(OneName(word), words[i:]):
 			return passed
 		default:
