@@ -77,7 +77,7 @@ func (c *Call) lookAtListsIn(looked *refusingTexts, value any, arguments []argum
 	}
 }
 
-// programOf returns the first words of a program: those of a text, or a list.
+// programOf returns a text or a list as the first words of a program.
 func programOf(value any) []string {
 	switch value := value.(type) {
 	case string:
