@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,7 +90,6 @@ func TestPathsInFoldersAreBounded(t *testing.T) {
 
 // A deny reads each list and each text with each spelling of its arguments. Once the budget is spent, it applies.
 func TestCommandsWithArgumentsAreBounded(t *testing.T) {
-	t.Parallel()
 	deny := []*rules.Rule{{RuleID: "r", SessionID: rules.AllSessions, ToolName: "x", Effect: api.RuleDeny, Match: api.RuleMatch{Params: map[string]string{"commands": "rm -rf **"}}}}
 	call := func(one any, commands, words int) *rules.Call {
 		input := map[string]any{"commands": slices.Repeat([]any{one}, commands)}
@@ -102,8 +100,11 @@ func TestCommandsWithArgumentsAreBounded(t *testing.T) {
 	}
 	for _, one := range []any{"ls", []string{"ls"}} {
 		require.Equal(t, api.RuleAsk, rules.Judge(deny, call(one, 3, 3), 1).Effect)
-		began := time.Now()
-		require.Equal(t, api.RuleDeny, rules.Judge(deny, call(one, 4_000, 10_000), 1).Effect)
-		require.Less(t, time.Since(began), 8*time.Second)
+		calls := []*rules.Call{call(one, 4_000, 10_000), call(one, 4_000, 10_000)} // the first is not counted
+		allocations := testing.AllocsPerRun(1, func() {
+			require.Equal(t, api.RuleDeny, rules.Judge(deny, calls[0], 1).Effect)
+			calls = calls[1:]
+		})
+		require.Less(t, allocations, 500_000.0, "nothing is parsed after the end: without that, 600,000")
 	}
 }
