@@ -197,7 +197,7 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	}
 	var arguments []argument
 	if command {
-		read := false
+		var read bool
 		if arguments, read = c.arguments(member); !read {
 			looked.unread = true
 			return looked
