@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
@@ -28,6 +29,11 @@ func (c *Call) lookAtLists(looked *refusingTexts, member string, arguments []arg
 	}
 	c.lookAtListsIn(looked, value, arguments)
 	words, is := value.([]any)
+	if is && len(words) > 1 {
+		if first, is := words[0].(string); is && strings.ContainsAny(first, " \t\n;|&") {
+			return false // the first word is a command line, and so may be others
+		}
+	}
 	return is && len(words) > 1 && argvNames[foldedName(member)] && !slices.ContainsFunc(words, func(word any) bool {
 		switch word.(type) {
 		case []any, map[string]any:
@@ -98,7 +104,8 @@ type argument struct {
 func (c *Call) arguments(member string) (all []argument, read bool) {
 	for _, name := range argumentNames {
 		for _, other := range c.folded[name] {
-			if other == member {
+			kind := document.Kind(c.members[other])
+			if other == member || kind != '"' && kind != '[' {
 				continue
 			}
 			if !c.Budget.spend(len(c.members[other])) {
@@ -122,7 +129,7 @@ func (c *Call) arguments(member string) (all []argument, read bool) {
 func (c *Call) lookAtArgv(looked *refusingTexts, argv []string) {
 	size := 1
 	for _, word := range argv {
-		size += len(word)
+		size += 1 + len(word)
 	}
 	if looked.unread || !c.Budget.spend(size) {
 		looked.unread = true

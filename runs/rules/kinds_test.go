@@ -240,6 +240,7 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"jq **", "jq .[] f"},
 		{"jq **", "jq .[0] f"},
 		{"jq **", "jq .[0:2] f"},
+		{"pip install **", "pip install -e .[dev-test]"},
 		{`kubectl get pods -n "$NS" **`, `kubectl get pods -n "$NS" x`},
 		{`docker run -v "$PWD" alpine **`, `docker run -v "$PWD" alpine ls`},
 		{`"$PY" manage.py **`, `"$PY" manage.py migrate`},
@@ -300,6 +301,8 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"X=]; /bin/r[m$X -rf x", "X=]; [r][m$X -rf x", "/bin/r[m$(echo ]) -rf x", `X=]; /bin/r[m"$X" -rf x`,
 		`PROMPT_COMMAND=["; rm -rf x; #"] bash`, `PROMPT_COMMAND={a,"b; rm -rf x; #"} bash`, `PROMPT_COMMAND=*"; rm -rf x; #" bash`,
 		`bash -c ["; rm -rf x; #"]`, `eval ["; rm -rf x; #"]`, `echo ["; rm -rf x;"] | sh`, `bash -c ['$(rm -rf x)']`,
+		`bash -c [*'; rm -rf x; #'`, `eval ["; rm -rf x; #"*`, `bash -c [a]'[; rm -rf x; #'*`, `bash -c ["; rm -rf x; #"] y`, `echo {a,b}"; rm -rf x; #" y | sh`,
+		`bash -c {true,b}"; rm -rf x; #" y`, `tar "--to-command="{a,b}"; rm -rf x; #" -xf y`, `git rebase "-x"{a,b}"; rm -rf y; #"`,
 		"echo 'rm -rf x' | at now", "ssh host <<E\nrm -rf x\nE", "echo 'rm -rf x' | sudo ssh host", "su <<< 'rm -rf x'",
 	} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": "rm -rf **"}, map[string]any{"command": command}), "%q", command)
@@ -336,6 +339,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		{"command": "ls", "COMMAND": "rm -rf x"},
 		{"commands": []string{"ls", "rm -rf x"}},
 		{"command": []string{"cd /tmp && rm -rf x"}},
+		{"command": []any{"cd /tmp && rm -rf x", 7}},
 		{"commands": []string{"cd /tmp && rm -rf x", "ls"}},
 		{"script": []string{"set -e", "rm -rf x"}},
 		{"command": []any{"rm", "-rf", 7}},
@@ -364,6 +368,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		{"command": "echo", "args": "it's"},
 		{"commands": []string{"ls", "rm x"}},
 		{"cmdline": []string{"git", "commit", "-m", "it's"}},
+		{"command": "save", "arguments": map[string]string{"content": strings.Repeat("a ", 300_000)}},
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "bash", globOf(input), input), "%v", input)
 	}

@@ -251,11 +251,12 @@ func (c *Call) lookAtCommand(looked *refusingTexts, text string, arguments []arg
 	if windowsShell(c.ToolName) {
 		looked.parts(shellcmd.WindowsParts(text), true)
 	}
+	words := strings.Fields(text)
 	for _, more := range arguments {
 		if looked.unread {
 			return
 		}
-		c.lookAtArgv(looked, append(strings.Fields(text), more.words...))
+		c.lookAtArgv(looked, slices.Concat(words, more.words))
 		if more.text == "" {
 			continue
 		}
@@ -283,6 +284,9 @@ const maxFolders = 16
 // folders returns the places which a member's relative paths may be in: the places that other members name, and the call's
 // directory for a member that names a path. It returns false if such a member may be in more.
 func (c *Call) folders(member string) (found []string, all bool) {
+	if !c.Budget.spend(len(c.members)) {
+		return nil, false
+	}
 	path := namesPath(foldedName(member))
 	if path && absolute(cleaned(c.Directory)) {
 		found = append(found, c.Directory)

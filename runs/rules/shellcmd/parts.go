@@ -65,6 +65,9 @@ func (p *collected) read(c *Command, depth int) {
 			p.statement(node, inner, depth)
 		case *syntax.CallExpr:
 			p.call(wordTexts(node), depth)
+			if words, hidden := plainTexts(node); hidden {
+				p.call(words, depth)
+			}
 			for _, assign := range node.Assigns {
 				// Many variables are commands for the program that follows.
 				// The shell expands no pattern and no braces in a value.
@@ -141,6 +144,17 @@ func wordTexts(call *syntax.CallExpr) []string {
 	return words
 }
 
+// plainTexts returns the words of a call with their patterns and braces as they stand. The shell leaves a pattern so where no
+// file matches, and repeats what is next to braces. hidden says that a pattern or braces hide a command.
+func plainTexts(call *syntax.CallExpr) (words []string, hidden bool) {
+	for _, word := range call.Args {
+		text := wordText(word, false)
+		hidden = hidden || isCommandLike(text) && text != wordText(word, true)
+		words = append(words, text)
+	}
+	return words, hidden
+}
+
 // call adds a program with its words, and the commands that it runs.
 func (p *collected) call(words []string, depth int) {
 	if len(words) == 0 {
@@ -169,7 +183,7 @@ func (p *collected) call(words []string, depth int) {
 		if _, value, assigns := strings.Cut(word, "="); assigns && name == "alias" {
 			word = value
 		}
-		if strings.ContainsAny(word, " \t\n;|&<>()$`") {
+		if isCommandLike(word) {
 			p.carried(word, depth)
 			if strings.HasPrefix(word, "-") {
 				p.value(word, depth)
@@ -287,6 +301,9 @@ func (p *collected) piped(from *syntax.Stmt, depth int) {
 		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 1 {
 			words := wordTexts(call)
 			p.carried(strings.Join(words[1:], " "), depth)
+			if plain, hidden := plainTexts(call); hidden {
+				p.carried(strings.Join(plain[1:], " "), depth)
+			}
 			for _, word := range words[1:] {
 				if strings.ContainsAny(word, " \t\n;|&") {
 					p.carried(word, depth)

@@ -2,7 +2,9 @@ package shellcmd
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -147,18 +149,24 @@ func mayBeWrapper(pattern string) bool {
 	matches := func(name string) bool {
 		return strings.HasPrefix(name, before) && strings.HasSuffix(name, behind)
 	}
+	return slices.ContainsFunc(wrapperNames(), matches)
+}
+
+// wrapperNames returns the names of programs that run others, in every spelling.
+var wrapperNames = sync.OnceValue(func() (names []string) {
 	for name := range wrappers {
-		if matches(name) || matches(name+".exe") || gnu[name] && (matches("g"+name) || matches("g"+name+".exe")) {
-			return true
+		names = append(names, name, name+".exe")
+		if gnu[name] {
+			names = append(names, "g"+name, "g"+name+".exe")
 		}
 	}
 	for name, one := range otherNames {
-		if wrappers[one] && matches(name) {
-			return true
+		if wrappers[one] {
+			names = append(names, name)
 		}
 	}
-	return false
-}
+	return names
+})
 
 func (m *marking) blanks(from, to int) {
 	if from > to || strings.Trim(m.text[from:to], " \t") != "" {
@@ -174,7 +182,7 @@ func (m *marking) plain(from, to int) {
 }
 
 // dotPattern is a segment of dots and wildcards, which some shells expand to "..". A set of letters and digits alone has no dot.
-var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*[^/\w:,\]][^/]*\])[.*]*(/|$)`)
+var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*([^/\w:,\]-]|[^/\w]-|-[^/\w\]])[^/]*\])[.*]*(/|$)`)
 
 func (m *marking) word(word *syntax.Word) {
 	if expands(word) || Climbs(wordText(word, false)) || !m.glob && dotPattern.MatchString(patternText(word)) {

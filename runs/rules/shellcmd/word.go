@@ -56,16 +56,23 @@ func withoutSets(word string, from int) string {
 	end := from + strings.LastIndexByte(word[from:], ']') + 1
 	inside, behind := word[from:end], word[end:]
 	if open := strings.IndexByte(behind, '['); open >= 0 && strings.ContainsRune(behind[open:], UnknownWord) {
-		behind = behind[:open] + string(UnknownWord)
+		unknown := UnknownWord
+		if isCommandLike(behind[open:]) {
+			unknown = UnknownText
+		}
+		behind = behind[:open] + string(unknown)
 	}
 	switch {
 	case inside == "":
 		return word[:from] + behind
-	case strings.ContainsAny(inside, " \t\n;|&<>()$`"):
+	case isCommandLike(inside):
 		return word[:from] + string(UnknownText) + behind // without a file that matches, the text itself, which may be a command
 	}
 	return word[:from] + string(UnknownWord) + behind
 }
+
+// isCommandLike reports whether a text has characters by which a shell tells words and commands apart.
+func isCommandLike(text string) bool { return strings.ContainsAny(text, " \t\n;|&<>()$`") }
 
 var (
 	noWildcards      = strings.NewReplacer("*", "_", "?", "_", "[", "_")
