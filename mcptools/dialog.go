@@ -23,7 +23,8 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 		dialogs.Go(func() {
 			params, _ := request.(*mcp.ElicitParams)
 			answer, err := elicit(asking, session, params)
-			if err != nil {
+			// The decision may be faster than the answer that the link was opened.
+			if err != nil && (isForm(params) || asking.Err() == nil) {
 				return // others can still decide
 			}
 			if !isForm(params) {

@@ -646,6 +646,13 @@ func TestAPersonAtTheClientIsHandedALink(t *testing.T) {
 
 // TestAClientOfAnEarlierRevisionIsToldWhenALinkIsDone: it may close what it has opened.
 func TestAClientOfAnEarlierRevisionIsToldWhenALinkIsDone(t *testing.T) {
+	t.Run("after it was opened", func(t *testing.T) { linkIsDone(t, func(context.Context) {}) })
+	t.Run("before the client has said that it was opened", func(t *testing.T) { linkIsDone(t, func(ctx context.Context) { <-ctx.Done() }) })
+}
+
+// linkIsDone decides a request behind a link. The client says that the link was opened when opening returns.
+func linkIsDone(t *testing.T, opening func(context.Context)) {
+	t.Helper()
 	s := newScene(t)
 	r := s.linked("work", false)
 	ours, theirs := mcp.NewInMemoryTransports()
@@ -654,9 +661,10 @@ func TestAClientOfAnEarlierRevisionIsToldWhenALinkIsDone(t *testing.T) {
 	done := make(chan string, 1)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "old"}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{Elicitation: links.Elicitation},
-		ElicitationHandler: func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		ElicitationHandler: func(ctx context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			require.Equal(t, "https://holdpoint.example/?prompt="+request.Params.ElicitationID, request.Params.URL)
 			go s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+			opening(ctx)
 			return &mcp.ElicitResult{Action: "accept"}, nil
 		},
 		ElicitationCompleteHandler: func(_ context.Context, told *mcp.ElicitationCompleteNotificationRequest) {
@@ -669,7 +677,12 @@ func TestAClientOfAnEarlierRevisionIsToldWhenALinkIsDone(t *testing.T) {
 		_ = served.Wait()
 	})
 	require.Equal(t, "allowed", s.told(session, "request_approval", deploy).Status)
-	require.NotEmpty(t, <-done)
+	select {
+	case handle := <-done:
+		require.NotEmpty(t, handle)
+	case <-time.After(time.Minute):
+		require.Fail(t, "the client was not told")
+	}
 }
 
 // TestWhatIsNotDeclaredIsNotAnswered: no empty list of prompts or resources.
