@@ -12,8 +12,8 @@ import (
 // runs.
 //
 // Reply: Run; Existing when the same key already retried it. Errors: run_not_found;
-// run_state_conflict when the run is not failed, is a call or a clarification, or had sensitive
-// values, which are erased when a run ends; session_ended; session_busy while another run of the
+// run_state_conflict when the run is not failed, is a call or a clarification, or had values
+// that were erased: sensitive ones when it failed, or a decision for its next Resume by a redaction; session_ended; session_busy while another run of the
 // session is active; invalid_idempotency_key; idempotency_conflict.
 type RetryRun struct {
 	RunID string
@@ -70,7 +70,7 @@ func (c *RetryRun) decide(w *workingCopy) (Reply, error) {
 	case run.Status != api.StatusFailed:
 		return Reply{}, refusal.New(api.CodeRunStateConflict, "run %s is %s; only a failed run can be retried", run.RunID, run.Status)
 	case run.SecretsErased:
-		return Reply{}, refusal.New(api.CodeRunStateConflict, "run %s had sensitive values, which were erased when it failed; create a new run", run.RunID)
+		return Reply{}, refusal.New(api.CodeRunStateConflict, "values of run %s were erased, when it failed or by a redaction; create a new run", run.RunID)
 	case w.session.EndedAtMs != 0:
 		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", run.SessionID)
 	case w.session.ActiveRunID != "":

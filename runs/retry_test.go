@@ -61,7 +61,7 @@ func TestARunWithACallbackIsRetried(t *testing.T) {
 	raise("secret", secret)
 	raise("plain", approval("item"))
 	refused := h.refused(api.CodeRunStateConflict, &runs.RetryRun{RunID: "secret"})
-	require.Contains(t, refused.Detail, "sensitive values")
+	require.Contains(t, refused.Detail, "were erased")
 	h.must(&runs.RetryRun{RunID: "plain"})
 }
 
