@@ -50,15 +50,15 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	w.expireDue(run)
 	settled := w.settleByRules(run, s, rulings)
 	w.oweCancelWhenAbandoned(run, s)
-	if !settled {
-		if !s.Hold {
-			run.FailedAttempts, run.LastError = 0, ""
-		}
-		return
+	if settled {
+		w.updateWaiting(run)
 	}
-	w.updateWaiting(run)
-	if run.Status == api.StatusRunning && !s.Hold && leaseExpiresAtMs != 0 {
+	switch {
+	case s.Hold:
+	case settled && run.Status == api.StatusRunning && leaseExpiresAtMs != 0:
 		w.keepLease(run, leaseExpiresAtMs)
+	default:
+		run.FailedAttempts, run.LastError = 0, ""
 	}
 }
 

@@ -124,6 +124,31 @@ func TestAFailedAttemptIsReleased(t *testing.T) {
 	}
 }
 
+// A suspension that waits resets the failed attempts, even if rules settle part of it.
+func TestAWaitResetsFailedAttempts(t *testing.T) {
+	t.Parallel()
+	failedOnce := func() *house {
+		h := newHouse(t)
+		h.start("r")
+		h.must(&runs.Release{RunID: "r", Fence: 1, LastError: "flaky"})
+		h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
+		h.rule("ls", param("command", "ls"))
+		return h
+	}
+	h := failedOnce()
+	h.must(suspend("r", 2, approval("a"), running("b", "make")))
+	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
+	require.Equal(t, api.OutcomeAllowed, h.request("r", "a").Outcome)
+	require.Zero(t, h.run("r").FailedAttempts)
+	require.Empty(t, h.run("r").LastError)
+
+	h = failedOnce()
+	h.must(suspend("r", 2, approval("a")))
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
+	require.EqualValues(t, 1, h.run("r").FailedAttempts, "it did not wait")
+	require.Equal(t, "flaky", h.run("r").LastError)
+}
+
 // A call takes no slot of its session and its agent asks again, so it is not retried.
 func TestAFailedCallIsNotRetried(t *testing.T) {
 	t.Parallel()
