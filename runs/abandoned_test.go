@@ -62,6 +62,28 @@ func TestAbandonedRequestIsWithdrawn(t *testing.T) {
 	h.refused(api.CodeRunStateConflict, allow("r", "a"))
 }
 
+// A worker whose lease had little time left, or had lapsed, gets a default lease to come back.
+func TestAnAbandonedRequestHasALeaseToComeBackIn(t *testing.T) {
+	t.Parallel()
+	for name, workedMs := range map[string]int64{"little time left": api.DefaultLeaseMs - 500, "lapsed": api.DefaultLeaseMs + 500} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			h.nowMs += workedMs
+			_, change, err := h.decide(watched(approval("a")))
+			require.NoError(t, err)
+			watch := change.NewEffects[0].EffectID
+			h.nowMs += 10_000
+			require.Equal(t, api.EffectPending, h.look(watch, servedLong).State)
+			require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
+			h.nowMs += api.DefaultLeaseMs
+			require.Equal(t, api.EffectDone, h.look(watch, servedLong).State)
+			require.Equal(t, api.StatusCancelled, h.run("r").Status)
+		})
+	}
+}
+
 func TestWatchGoesOnWhileTheWorkerIsThere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -162,7 +162,12 @@ func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension
 			continue
 		}
 		leaseMs := max(run.LeaseExpiresAtMs-w.nowMs, api.MinLeaseMs)
-		silentMs := cmp.Or(s.AbandonedAfterMs, leaseMs)
+		silentMs := leaseMs
+		if !slices.Contains(w.changes.NewRuns, run) {
+			// Only what is left of the lease is known, which may be a second.
+			silentMs = max(silentMs, api.DefaultLeaseMs)
+		}
+		silentMs = cmp.Or(s.AbandonedAfterMs, silentMs)
 		w.enqueueEffect(&model.Effect{
 			SessionID: run.SessionID, EffectID: model.EffectID(api.EffectCancelAbandoned, request.Handle), RunID: run.RunID,
 			Kind: api.EffectCancelAbandoned, TargetSessionID: run.SessionID, DueAtMs: w.nowMs + min(leaseMs+silentMs, longestLookMs),
