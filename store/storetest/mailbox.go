@@ -137,6 +137,28 @@ var mailboxTests = map[string]func(*harness){
 		require.Equal(h, []string{model.MessageIDOf("in-time"), dead.MessageID}, h.mailbox("child"))
 		require.Equal(h, api.MessagePending, h.deliver("child", "r", "other").State, "the session has somebody again")
 	},
+	"mailbox/a call that asked is open behind many others": func(h *harness) {
+		h.do(&runs.CreateSession{SessionID: "parent", AgentID: "lead"})
+		h.do(&runs.CreateSession{SessionID: "child", AgentID: "coder", ParentSessionID: "parent"})
+		for n := range runs.DrainChunk + 2 {
+			h.do(&runs.CreateRun{
+				SessionID: "child", SessionGiven: true, RunID: numbered("call", n), Kind: api.KindCall, Input: api.JSON(`1`), Suspend: new(approvals("a")),
+			})
+		}
+		asker := numbered("call", runs.DrainChunk+1)
+		h.do(&runs.DecideRequests{RunID: asker, Approvals: allow("a"), Actor: person})
+		clarificationID := h.asked(asker, h.claim(asker), "q", false)
+		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
+		h.carryOut()
+		for range model.MaxDeliveryAttempts {
+			require.Len(h, h.mailbox("child"), 1)
+			h.clock.Advance(model.MessageLeaseMs)
+		}
+		require.Empty(h, h.mailbox("child"))
+		replayed := h.do(&runs.ReplayMessage{SessionID: "child", MessageID: model.MessageIDOf("q")})
+		require.Equal(h, api.MessagePending, replayed.Messages[0].State)
+		require.Equal(h, []string{model.MessageIDOf("q")}, h.mailbox("child"))
+	},
 	"mailbox/a session that ends makes dead letters": func(h *harness) {
 		h.child("r")
 		h.deliver("child", "r", "q-1")
