@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -99,9 +100,15 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 	if err != nil {
 		return api.TokenSecret{}, err
 	}
-	token, err := k.tokens.Token(ctx, tokenID)
+	read := ctx
+	if rotated {
+		// Only this reply has the secret, so the read may fail and must not hang.
+		bounded, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		read = bounded
+	}
+	token, err := k.tokens.Token(read, tokenID)
 	if err != nil && rotated {
-		// Only this reply has the secret, so the read may fail.
 		now := *before
 		now.SecretHash, now.Hint, now.PreviousHash, now.PreviousUntilMs = HashOf(secret), HintOf(secret), before.SecretHash, nowMs+graceMs
 		token, err = &now, nil

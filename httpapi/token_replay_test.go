@@ -49,6 +49,8 @@ func TestACreationIsReplayedAfterTheTokenHasExpired(t *testing.T) {
 type onceRead struct {
 	auth.Tokens
 	rotated bool
+	// bounded says that the read after the rotation has a deadline.
+	bounded bool
 }
 
 func (o *onceRead) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
@@ -58,21 +60,24 @@ func (o *onceRead) RotateToken(ctx context.Context, tokenID, hash, hint string, 
 
 func (o *onceRead) Token(ctx context.Context, tokenID string) (*auth.Token, error) {
 	if o.rotated {
+		_, o.bounded = ctx.Deadline()
 		return nil, runs.ErrUnavailable
 	}
 	return o.Tokens.Token(ctx, tokenID)
 }
 
-// Only the reply to a rotation has the secret, so no read after the commit keeps it back.
+// Only the reply to a rotation has the secret, so a read after the commit that fails or hangs does not keep it back.
 func TestARotationIsAnsweredWithoutAnotherRead(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {
 		parallel(t, engine, func(t *testing.T) {
-			keyring := newKeyring(&onceRead{Tokens: open(t).(auth.Tokens)}, auth.Required)
+			tokens := &onceRead{Tokens: open(t).(auth.Tokens)}
+			keyring := newKeyring(tokens, auth.Required)
 			id, before := token(t, keyring, api.CreateTokenBody{Name: "once", Role: api.RoleAgent})
 			rotated, err := keyring.Rotate(t.Context(), id, 60_000)
 			require.NoError(t, err)
 			require.Equal(t, auth.HintOf(rotated.Secret), rotated.Token.Hint)
+			require.True(t, tokens.bounded)
 			for _, secret := range []string{before, rotated.Secret} {
 				who, err := keyring.Authenticate(t.Context(), secret)
 				require.NoError(t, err)
