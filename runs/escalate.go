@@ -262,16 +262,14 @@ func (w *workingCopy) checkOnCall(selectors []string, at string, faults *refusal
 // expireQuestion records an overdue question as its escalation says. It reports whether the run must
 // be cancelled, which the caller does after recording it.
 func (w *workingCopy) expireQuestion(run *model.Run, request *model.Request) (cancels bool) {
-	clock := Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}
-	reason := fmt.Sprintf("expired at %d", request.DueAtMs)
-	resolution := api.Resolution{Outcome: api.OutcomeExpired, Reason: reason, ResolvedBy: clock.Name, Via: clock.Via}
+	resolution := expiredResolution(request)
 	switch e := request.Question().Escalation; {
 	case e == nil || e.AtDeadline == "" || e.AtDeadline == api.DeadlineCancelRun:
 		cancels = true
 	case e.AtDeadline == api.DeadlineAnswer && e.DefaultAnswer != nil:
 		resolution.Answers, resolution.Value = e.DefaultAnswer.Answers, e.DefaultAnswer.Value
 	default:
-		resolution = declinedResolution(api.OutcomeExpired, "", reason, clock)
+		resolution.Declined = new(true)
 	}
 	_, value := w.settleRequest(run, request, resolution)
 	w.emitAnswered(run, value)

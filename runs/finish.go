@@ -102,7 +102,8 @@ func (w *workingCopy) finish(runID string, fence int64, end model.LeaseEnd, dige
 	if err != nil {
 		return Reply{}, err
 	}
-	if w.sameCall(run, fence, end, digest) {
+	if fence != 0 && fence == run.Fence && run.LeaseEnd == end && run.LastCallDigest == digest {
+		// The call is repeated: the first one has ended the newest lease.
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
 	}
 	if err := w.checkHolder(run, fence); err != nil {

@@ -33,7 +33,7 @@ func (w *workingCopy) extendLease(run *model.Run, leaseMs int64) {
 	w.saveRun(run)
 }
 
-// endLease ends a lease by a call of its holder. sameCall later recognizes that call by the digest.
+// endLease ends a lease by a call of its holder. finish later recognizes that call by the digest.
 func (w *workingCopy) endLease(run *model.Run, end model.LeaseEnd, digest string) {
 	run.LeaseExpiresAtMs = 0
 	run.LeaseEnd = end
@@ -67,11 +67,6 @@ func resumeAfter(run *model.Run, settledAfter *int64) int64 {
 		return run.SettledCount
 	}
 	return run.ResumeAfter
-}
-
-// sameCall reports whether a call repeats the one that ended the newest lease, and is a no-op.
-func (w *workingCopy) sameCall(run *model.Run, fence int64, end model.LeaseEnd, digest string) bool {
-	return fence != 0 && fence == run.Fence && run.LeaseEnd == end && run.LastCallDigest == digest
 }
 
 // keepLease restores the lease that suspend has just ended, after rules settled everything.

@@ -107,10 +107,7 @@ func (w *workingCopy) expireDue(run *model.Run) {
 	var questions []*model.Request
 	for _, request := range due {
 		if request.Kind == model.KindApproval {
-			_, value := w.settleRequest(run, request, api.Resolution{
-				Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", request.DueAtMs),
-				ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
-			})
+			_, value := w.settleRequest(run, request, expiredResolution(request))
 			expired = append(expired, value)
 		} else {
 			questions = append(questions, request)
@@ -121,7 +118,7 @@ func (w *workingCopy) expireDue(run *model.Run) {
 	}
 	clock := Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}
 	if run.Kind == api.KindParentClarification && len(questions) > 0 {
-		w.completeClarification(run, questions[0], declinedResolution(api.OutcomeExpired, fmt.Sprintf("expired at %d", questions[0].DueAtMs), "expired", clock))
+		w.completeClarification(run, questions[0], declinedResolution(api.OutcomeExpired, expiredResolution(questions[0]).Reason, "expired", clock))
 		return
 	}
 	for _, question := range questions {
@@ -132,6 +129,14 @@ func (w *workingCopy) expireDue(run *model.Run) {
 		}
 	}
 	w.updateWaiting(run)
+}
+
+// expiredResolution is the resolution of a request at its deadline, unless its kind or its escalation says more.
+func expiredResolution(request *model.Request) api.Resolution {
+	return api.Resolution{
+		Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", request.DueAtMs),
+		ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
+	}
 }
 
 // cancelRun ends a run as cancelled, and records its open requests as cancelled. text is the
