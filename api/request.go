@@ -9,8 +9,9 @@ type Suspension struct {
 	Checkpoint   JSON                  `json:"checkpoint,omitzero"`
 	// Hold keeps the lease: the worker stays attached while people decide.
 	Hold bool `json:"hold,omitzero"`
-	// CancelWhenAbandoned makes the service cancel the run once its worker has been silent for two
-	// lease lengths, because no worker would act on the decision. It needs Hold.
+	// CancelWhenAbandoned makes the service cancel the run once its worker has been silent for its lease
+	// and as long again, at least DefaultLeaseMs in a run that was there before, because no worker would
+	// act on the decision. It needs Hold.
 	CancelWhenAbandoned bool `json:"cancel_when_abandoned,omitzero"`
 	// AbandonedAfterMs, in place of CancelWhenAbandoned, is how long the worker must be silent after its lease, MinLeaseMs
 	// to MaxAbandonedAfterMs. Only a run with an open request is then cancelled: a decision stays until it is read. It

@@ -120,7 +120,7 @@ func (w *workingCopy) acknowledge(message *model.Message) {
 
 // childIsOver reports whether nobody reads the session's messages: it has ended, or no run is active, and the run that
 // asked is over. A call is never the active run, because it takes no slot. Of many open calls only the oldest are loaded:
-// then a call that is not loaded counts as open.
+// then a call that is not loaded counts as open, even if it is over.
 func (w *workingCopy) childIsOver(askedBy string) bool {
 	run := w.run(askedBy)
 	over := run == nil && w.state.Cut[api.KindCall] == nil || run != nil && model.Terminal(run.Status)

@@ -40,8 +40,8 @@ const (
 UPDATE requests SET body = $4, resolution = $5,
 	sealed = (SELECT CAST($6 AS text) FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
 WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
-	// The run's next Resume would have the settled request with the number $3, which is emptied: it is not retried.
-	sqlRedactDecided = `UPDATE runs SET secrets_erased = TRUE WHERE session_id = $1 AND run_id = $2 AND resume_after < $3`
+	// A worker that continues the run would get an emptied decision, in a Resume or for a repeated suspension: it is not retried.
+	sqlRedactDecided = `UPDATE runs SET secrets_erased = TRUE WHERE session_id = $1 AND run_id = $2`
 	sqlRedactEvent   = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
 	sqlRedactRun     = `
 UPDATE runs SET output = CASE WHEN last_event_id = $3 THEN NULL ELSE output END,
@@ -129,7 +129,7 @@ func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *
 				if _, err := tx.Write(ctx, sqlRedactRequest, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution), string(request.Sealed), effectID); err != nil {
 					return err
 				}
-				if _, err := tx.Write(ctx, sqlRedactDecided, event.SessionID, event.RunID, request.SettledNumber); err != nil {
+				if _, err := tx.Write(ctx, sqlRedactDecided, event.SessionID, event.RunID); err != nil {
 					return err
 				}
 			}

@@ -80,25 +80,17 @@ var redactionTests = map[string]func(*harness){
 		require.Equal(h, "redacted", h.run("failed").Run.Error)
 		RequireHealthy(h.ctx, h, h.store)
 	},
-	"redaction/a run that would get an emptied decision is not retried": func(h *harness) {
-		failed := func(runID string, work func(fence int64)) {
-			h.wait("s", runID, approvals("a"))
-			edited := allow("a")
-			edited[0].UpdatedInput = api.JSON(`{"command":"make -n"}`)
-			h.do(&runs.DecideRequests{RunID: runID, Approvals: edited, Actor: person})
-			fence := h.claim(runID)
-			work(fence)
-			h.do(&runs.Fail{RunID: runID, Fence: h.run(runID).Run.Fence, Error: "broken"})
-		}
-		failed("told", func(int64) {})
-		failed("included", func(fence int64) {
-			h.do(&runs.Release{RunID: "included", Fence: fence, Checkpoint: api.JSON(`"after a"`), SettledAfter: new(int64(1))})
-			h.claim("included")
-		})
+	"redaction/a run with an emptied decision is not retried": func(h *harness) {
+		h.wait("s", "decided", approvals("a"))
+		edited := allow("a")
+		edited[0].UpdatedInput = api.JSON(`{"command":"make -n"}`)
+		h.do(&runs.DecideRequests{RunID: "decided", Approvals: edited, Actor: person})
+		h.do(&runs.Fail{RunID: "decided", Fence: h.claim("decided"), Error: "broken"})
+		h.create("s", "plain")
+		h.do(&runs.Fail{RunID: "plain", Fence: h.claim("plain"), Error: "broken"})
 		require.NoError(h, h.redactAll("s"))
-		h.refuse(api.CodeRunStateConflict, &runs.RetryRun{RunID: "told", Actor: person})
-		h.do(&runs.RetryRun{RunID: "included", Actor: person})
-		require.Nil(h, h.do(&runs.ClaimRun{RunID: "included", WorkerID: "worker"}).Claim.Resume)
+		h.refuse(api.CodeRunStateConflict, &runs.RetryRun{RunID: "decided", Actor: person})
+		h.do(&runs.RetryRun{RunID: "plain", Actor: person})
 		RequireHealthy(h.ctx, h, h.store)
 	},
 	"redaction/a review that was given up does not keep an event": func(h *harness) {

@@ -1674,7 +1674,7 @@ export interface components {
             abandoned_after_ms?: number;
             approvals?: components["schemas"]["ApprovalRequest"][];
             /**
-             * @description With `hold`: the run is cancelled once its worker has been silent for twice its lease.
+             * @description With `hold`: the run is cancelled once its worker has been silent for its lease and as long again, at least 30 s in a run that was there before.
              * @default false
              */
             cancel_when_abandoned?: boolean;

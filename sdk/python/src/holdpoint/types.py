@@ -1718,7 +1718,8 @@ class Suspension(TypedDict):
     # after its lease, unless its requests are settled by then.
     abandoned_after_ms: NotRequired[int]
     approvals: NotRequired[list[ApprovalRequest]]
-    # With `hold`: the run is cancelled once its worker has been silent for twice its lease.
+    # With `hold`: the run is cancelled once its worker has been silent for its lease and as long again, at least 30 s in a
+    # run that was there before.
     cancel_when_abandoned: NotRequired[bool]
     checkpoint: NotRequired[Any]
     # The worker keeps its lease and waits in place.
