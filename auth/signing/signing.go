@@ -250,7 +250,10 @@ func publicKeys(keys []PublicKey) (*Public, error) {
 // NewPublic returns the keys of a JWKS. Keys that are not Ed25519 are ignored. A key whose id is
 // not its RFC 7638 thumbprint is an error.
 func NewPublic(set api.KeySet) (*Public, error) {
-	public := &Public{set: set, byID: map[string]ed25519.PublicKey{}}
+	public := &Public{
+		set:  api.KeySet{Keys: []api.PublicKey{}, Ephemeral: set.Ephemeral},
+		byID: map[string]ed25519.PublicKey{},
+	}
 	for i, key := range set.Keys {
 		if key.Kty != "OKP" || key.Crv != "Ed25519" {
 			continue
@@ -267,11 +270,12 @@ func NewPublic(set api.KeySet) (*Public, error) {
 			return nil, fmt.Errorf("key %d of the set has the id %.80q, and its RFC 7638 thumbprint is %s", i, key.Kid, keyID)
 		}
 		public.byID[keyID] = x
+		public.set.Keys = append(public.set.Keys, key)
 	}
 	return public, nil
 }
 
-// Set returns the keys as a JWKS.
+// Set returns the keys as a JWKS, without those that were ignored: each id is a thumbprint.
 func (p *Public) Set() api.KeySet { return p.set }
 
 // Verify returns the payload of a compact JWS that one of the keys signed for a purpose. Errors:

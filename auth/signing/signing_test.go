@@ -231,11 +231,15 @@ func TestPublicKeysAreHeldToTheirIDs(t *testing.T) {
 	_, err = signing.NewPublic(set)
 	require.NoError(t, err)
 	// The key of RFC 8037, appendix A.3, has the thumbprint that is printed there.
-	_, err = signing.NewPublic(api.KeySet{Keys: []api.PublicKey{
+	checked, err := signing.NewPublic(api.KeySet{Ephemeral: true, Keys: []api.PublicKey{
+		{Kty: "EC", Crv: "P-256", Kid: "x; echo evil #"},
 		{Kty: "OKP", Crv: "Ed25519", X: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", Kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"},
 		{Kty: "EC", Crv: "P-256", Kid: "ignored"},
 	}})
 	require.NoError(t, err)
+	require.Len(t, checked.Set().Keys, 1, "the id of an ignored key was not checked")
+	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", checked.Set().Keys[0].Kid)
+	require.True(t, checked.Set().Ephemeral)
 	set.Keys[0].Kid = strings.Repeat("A", 43)
 	_, err = signing.NewPublic(set)
 	require.ErrorContains(t, err, "thumbprint")

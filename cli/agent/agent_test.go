@@ -2,7 +2,10 @@ package agent
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,6 +90,20 @@ func TestSuggestionsBecomeKeysOnlyWhenAllOfThemAreRules(t *testing.T) {
 
 // TestHooksAreKnownByAnyName: an installed hook is found again, and not doubled, whatever the program was
 // called and wherever it was.
+// An id stands in a line for a shell: only an id that was checked gets there, and the others take no place.
+func TestOnlyCheckedKeysAreInstalled(t *testing.T) {
+	t.Parallel()
+	other := `{"kty":"EC","crv":"P-256","kid":"x; echo evil #"},`
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"keys":[`+strings.Repeat(other, mostKeys)+
+			`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"}]}`)
+	}))
+	t.Cleanup(service.Close)
+	ids, err := (&HookInstall{Server: service.URL}).keys(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"}, ids)
+}
+
 func TestHooksAreKnownByAnyName(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"holdpoint", shownProgram, "/home/me/my tools/holdpoint", "/opt/hp-1.2"} {

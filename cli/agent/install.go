@@ -108,7 +108,7 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		return unread
 	}
 	for _, id := range keys {
-		flags += " --signed-by=" + id // an id may begin with a hyphen
+		flags += " --signed-by=" + prompt.QuoteArgument(id) // an id may begin with a hyphen
 	}
 	program, err := programPath()
 	if err != nil {
