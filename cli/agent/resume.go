@@ -131,12 +131,17 @@ func (r *resumer) report(err error) {
 }
 
 // resume starts the agent that waits for the decision of a claimed run. It returns nil once the hook has
-// read the decision and the agent has ended. left says that the run is for another worker.
+// read the decision and the agent has ended. left says that no agent was resumed and the next run is waited for.
 func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err error) {
 	var parked parkedCall
 	found, err := task.DecodeCheckpoint(&parked)
 	switch {
-	case err != nil || !found || parked.Agent != r.Agent || !refusal.ValidID(parked.SessionID) || strings.HasPrefix(parked.SessionID, "-"):
+	case err == nil && !found:
+		// A hook waited for it in a process that was silent for longer than its lease. If it comes back, it asks again.
+		r.said.Say("run %s is withdrawn: its hook was waiting for the decision, and is silent", task.RunID())
+		_, err = r.service.CancelRun(ctx, task.RunID(), api.ErrorAgentGone)
+		return true, err
+	case err != nil || parked.Agent != r.Agent || !refusal.ValidID(parked.SessionID) || strings.HasPrefix(parked.SessionID, "-"):
 		// No worker can ever resume it.
 		return false, task.Fail(ctx, "it is not a deferred call of "+r.Agent)
 	case !within(parked.Cwd, r.under):
