@@ -61,6 +61,47 @@ func helpFirst(args []string) []string {
 	return args
 }
 
+// ownWords returns the words of a command line in front of the command that exec and hook resume run, also without --.
+// The flags of that command belong to another program.
+func ownWords(node *kong.Node, args []string) []string {
+	positional := 0
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			return args[:i]
+		}
+		if strings.HasPrefix(word, "-") {
+			if takesNext(node, word) {
+				i++
+			}
+			continue
+		}
+		if at := slices.IndexFunc(node.Children, func(child *kong.Node) bool {
+			return child.Name == word || slices.Contains(child.Aliases, word)
+		}); at >= 0 {
+			node = node.Children[at]
+			continue
+		}
+		if positional < len(node.Positional) && node.Positional[positional].Passthrough {
+			return args[:i]
+		}
+		positional++
+	}
+	return args
+}
+
+// takesNext reports whether the value of a flag is the next word.
+func takesNext(node *kong.Node, word string) bool {
+	for _, group := range node.AllFlags(false) {
+		for _, flag := range group {
+			if word == "--"+flag.Name || slices.ContainsFunc(flag.Aliases, func(alias string) bool { return word == "--"+alias }) {
+				return !flag.IsBool() && !flag.IsCounter()
+			}
+		}
+	}
+	return false
+}
+
 // asksJSON reports whether a command line has --json, even an invalid one. Words after --
 // belong to another program.
 func asksJSON(args []string) bool {

@@ -76,11 +76,6 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	args = helpFirst(args)
-	// The help of a command needs no context.
-	var noContext error
-	if usesContext(args) {
-		noContext = chooseContext(terminal, args, lookupEnv)
-	}
 	var program program
 	helped := false
 	parser, err := kong.New(&program,
@@ -90,7 +85,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		// The last resolver that has a value wins, so the environment precedes the file.
-		kong.Resolvers(inContext(terminal.Context, lookupEnv), &configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
+		kong.Resolvers(inContext(terminal, lookupEnv), &configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Bind(terminal),
 		kong.Bind(serve.Again(func() (*serve.Command, error) { return serveAgain(args, lookupEnv) })),
@@ -101,23 +96,29 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitError
 	}
 	addExamples(parser.Model.Node, nil)
+	own := ownWords(parser.Model.Node, args)
+	// The help of a command needs no context.
+	var noContext error
+	if usesContext(own) {
+		noContext = chooseContext(terminal, own, lookupEnv)
+	}
 	command, err := parser.Parse(args)
 	if helped {
 		return console.ExitDone
 	}
 	if noContext != nil {
 		code, cause := console.CodeOf(noContext)
-		return fail(terminal, args, code, cause)
+		return fail(terminal, own, code, cause)
 	}
 	if err != nil {
-		code := fail(terminal, args, console.ExitUsage, unknownCommand(aboutFile(err)))
-		if !asksJSON(args) {
+		code := fail(terminal, own, console.ExitUsage, unknownCommand(aboutFile(err)))
+		if !asksJSON(own) {
 			terminal.Say("see: %s --help", strings.TrimSpace(console.Program()+" "+selected(err)))
 		}
 		return code
 	}
 	if err := refuseEmpty(command); err != nil {
-		return fail(terminal, args, console.ExitUsage, err)
+		return fail(terminal, own, console.ExitUsage, err)
 	}
 	code, cause := console.CodeOf(command.Run())
 	var unknown console.UnknownFlagError
@@ -125,9 +126,9 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 	case cause == nil && code == console.ExitDone:
 		return code
 	case errors.As(cause, &unknown):
-		return fail(terminal, args, console.ExitUsage, withSuggestion(unknown, command.Flags()))
+		return fail(terminal, own, console.ExitUsage, withSuggestion(unknown, command.Flags()))
 	case cause != nil:
-		return fail(terminal, args, code, cause)
+		return fail(terminal, own, code, cause)
 	}
 	return code
 }
@@ -238,11 +239,11 @@ func chooseContext(terminal *console.Console, args []string, lookupEnv func(stri
 	return err
 }
 
-// inContext sets the flags of a connection from a context. Flags and environment variables
+// inContext sets the flags of a connection from the context of the call. Flags and environment variables
 // take precedence.
-func inContext(chosen console.Context, lookupEnv func(string) (string, bool)) kong.Resolver {
-	values := map[string]string{"HOLDPOINT_SERVER": chosen.Server, "HOLDPOINT_ACTOR": chosen.Actor}
+func inContext(terminal *console.Console, lookupEnv func(string) (string, bool)) kong.Resolver {
 	var resolve kong.ResolverFunc = func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		values := map[string]string{"HOLDPOINT_SERVER": terminal.Context.Server, "HOLDPOINT_ACTOR": terminal.Context.Actor}
 		variable := flag.Tag.Get("from")
 		if given, _ := lookupEnv(variable); variable == "" || given != "" || values[variable] == "" {
 			return nil, nil
