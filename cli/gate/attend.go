@@ -126,11 +126,16 @@ func (g *gate) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 // refuse fails the run and returns the error for a decision about a different request.
 func (g *gate) refuse(ctx context.Context, claim *api.Claim, loudly string, why error) error {
 	text := fmt.Sprintf("the decision on run %s does not match the request of this call: %s", claim.Run.RunID, console.Printable(why.Error(), false))
+	g.fail(ctx, claim, text)
+	return console.Failed(console.ExitForeign, "%s: %s\n"+
+		"           Someone else has acted on this run.", loudly, text)
+}
+
+// fail ends the run with an error, so that it does not block its session.
+func (g *gate) fail(ctx context.Context, claim *api.Claim, text string) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if _, err := g.FailRun(ctx, claim.Run.RunID, claim.Lease.Fence, text); err != nil {
 		g.terminal.Say("run %s could not be failed: %v", claim.Run.RunID, err)
 	}
-	return console.Failed(console.ExitForeign, "%s: %s\n"+
-		"           Someone else has acted on this run.", loudly, text)
 }

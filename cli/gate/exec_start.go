@@ -68,6 +68,7 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 	}
 	plan, err := planOf(settled)
 	if err != nil {
+		e.fail(ctx, claim, console.Printable(err.Error(), false))
 		return true, err
 	}
 	record := startRecord{
