@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -212,13 +213,14 @@ func (e *execution) launch(command *exec.Cmd, plan plan) error {
 		name, _, _ := strings.Cut(variable, "=")
 		return name == console.TokenVariable || slices.Contains(plan.without, name)
 	})
+	// The last value of a variable counts, so that one that was approved wins.
+	if directory, err := filepath.Abs(plan.cwd); err == nil && !slices.Contains(plan.without, "PWD") {
+		command.Env = append(command.Env, "PWD="+directory)
+	}
 	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
 		command.Env = append(command.Env, name+"="+plan.env[name])
 	}
 	command.Stdin, command.Stdout, command.Stderr = e.terminal.Stdin, e.terminal.Stdout, e.terminal.Stderr
-	if plan.sameCwd {
-		command.Env = append(command.Env, "PWD="+plan.cwd)
-	}
 	return command.Start()
 }
 
