@@ -298,7 +298,11 @@ func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
 	if len(decisions) == 0 {
 		return api.Resolution{}, err
 	}
-	return decisions[len(decisions)-1], nil
+	last := decisions[len(decisions)-1]
+	if last.Outcome != api.OutcomeCancelled && last.Outcome != api.OutcomeExpired {
+		return api.Resolution{}, nil // the run was ended later, by someone else
+	}
+	return last, nil
 }
 
 // workerID names this process in a lease.
