@@ -21,12 +21,15 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 		if err := e.checkEnd(ctx, &report); err != nil {
 			return err
 		}
-		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
+		switch report.Outcome {
+		case outcomeExited:
 			e.terminal.Say("this command has already run, as run %s; it is not run again", view.RunID)
 			e.terminal.Say("its exit code was %d; its output was not recorded. To run it again, use another --key", report.ExitCode)
-			return console.ExitWith(e.sayReport(report))
+		case outcomeNotStarted:
+			e.terminal.Say("run %s of this key was approved and could not be started; it is not tried again. To ask again, use another --key", view.RunID)
+		default:
+			e.terminal.Say("this key was already used for run %s, which has ended; to ask again, use another --key", view.RunID)
 		}
-		e.terminal.Say("this key was already used for run %s, which has ended; to ask again, use another --key", view.RunID)
 		return console.ExitWith(e.sayReport(report))
 	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
 		settled, err := e.outcomeOf(ctx)
