@@ -186,7 +186,9 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended
 		e.forward(ctx, send)
 		stopped := context.AfterFunc(ctx, func() {
-			if !errors.Is(context.Cause(ctx), errTimedOut) { // --timeout is the limit of the wait
+			cause := context.Cause(ctx)
+			_, early := errors.AsType[console.SignalError](cause) // forward has sent it
+			if !early && !errors.Is(cause, errTimedOut) {         // --timeout is the limit of the wait
 				send(syscall.SIGTERM)
 			}
 		})

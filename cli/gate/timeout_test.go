@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,18 @@ import (
 // The time of --timeout is over before the approved command is, which goes on.
 func TestTheTimeoutDoesNotEndACommand(t *testing.T) {
 	t.Parallel()
+	goesOn(t, errTimedOut)
+}
+
+// A signal that arrives just before the start is forwarded, and nothing else is sent. Signal 0 does nothing.
+func TestAnEarlySignalIsSentOnce(t *testing.T) {
+	t.Parallel()
+	goesOn(t, console.SignalError{Signal: syscall.Signal(0)})
+}
+
+// goesOn runs a command whose context has ended, and requires that the command is not told to stop.
+func goesOn(t *testing.T, cause error) {
+	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"run_id":"r","status":"completed"}`)
 	}))
@@ -35,12 +48,12 @@ func TestTheTimeoutDoesNotEndACommand(t *testing.T) {
 		relay: newRelay(),
 	}
 	t.Cleanup(e.relay.stop)
-	timedOut, cancel := context.WithCancelCause(t.Context())
-	cancel(errTimedOut)
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
 	ended := make(chan error, 1)
 	go func() {
 		defer written.Close()
-		ended <- e.carryOut(timedOut, plan{argv: []string{"sh", "-c", `while read line; do echo "$line"; done`}, cwd: t.TempDir()}, &keeper{gate: &e.gate, fence: "1"})
+		ended <- e.carryOut(over, plan{argv: []string{"sh", "-c", `while read line; do echo "$line"; done`}, cwd: t.TempDir()}, &keeper{gate: &e.gate, fence: "1"})
 	}()
 	lines := bufio.NewScanner(stdout)
 	for range 200 {
