@@ -184,7 +184,7 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 		report.Outcome, report.Reason, report.ExitCode = outcomeNotStarted, err.Error(), startCode(err)
 	} else {
 		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended
-		e.forward(ctx, send)
+		e.forward(ctx, command.Process.Pid, send)
 		stopped := context.AfterFunc(ctx, func() {
 			cause := context.Cause(ctx)
 			_, early := errors.AsType[console.SignalError](cause) // forward has sent it
@@ -238,10 +238,10 @@ func startCode(err error) int {
 }
 
 // forward sends signals to the command, including one that arrived while it was started.
-func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
+func (e *execution) forward(ctx context.Context, pid int, send func(os.Signal)) {
 	e.relay.catch()
 	e.relay.direct(func(received os.Signal) {
-		if !fromTerminal(received) {
+		if !fromTerminal(received, pid) {
 			send(received)
 		}
 	})

@@ -12,4 +12,4 @@ import (
 var forwardedSignals = console.StopSignals
 
 // fromTerminal reports whether the terminal sends the signal to the command as well.
-func fromTerminal(signal os.Signal) bool { return signal == os.Interrupt }
+func fromTerminal(signal os.Signal, _ int) bool { return signal == os.Interrupt }

@@ -15,9 +15,13 @@ var forwardedSignals = []os.Signal{
 
 // fromTerminal reports whether the terminal sends the signal to the command as well. Ctrl-C
 // reaches every process of the foreground group, and many programs stop abruptly at a
-// second one.
-func fromTerminal(signal os.Signal) bool {
-	return (signal == syscall.SIGINT || signal == syscall.SIGQUIT) && inForeground()
+// second one. A command may have left the group, as timeout does.
+func fromTerminal(signal os.Signal, pid int) bool {
+	if signal != syscall.SIGINT && signal != syscall.SIGQUIT {
+		return false
+	}
+	group, err := syscall.Getpgid(pid)
+	return err == nil && group == syscall.Getpgrp() && inForeground()
 }
 
 func inForeground() bool {
