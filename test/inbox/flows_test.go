@@ -123,6 +123,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Unshown", f.unshown},
 		{"Several", f.several},
 		{"SameCall", f.sameCall},
+		{"SameCallLinks", f.sameCallLinks},
 		{"Undo", f.undo},
 		{"Before", f.before},
 		{"Looking", f.looking},

@@ -3,6 +3,7 @@
 package inbox
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -161,4 +162,42 @@ func (f *flows) sameCall(t *testing.T) {
 		_, err := f.client.CancelRun(t.Context(), id, "")
 		require.NoError(t, err)
 	}
+}
+
+// askEqually creates runs of several sessions that wait for the same call. It cancels them after the flow.
+func (f *flows) askEqually(t *testing.T, tool string, sessions ...string) (handles []string) {
+	for _, session := range sessions {
+		suspension := one(approval(tool, `{"command":"npm ci"}`))
+		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
+		require.NoError(t, err)
+		handles = append(handles, run.PendingApprovals[0].Handle)
+		t.Cleanup(func() {
+			_, err := f.client.CancelRun(context.Background(), run.RunID, "")
+			require.NoError(t, err)
+		})
+	}
+	return handles
+}
+
+// sameCallLinks opens one of several equal calls by name: it opens that one, and so does its row.
+func (f *flows) sameCallLinks(t *testing.T) {
+	handles := f.askEqually(t, "linked", "linked-one", "linked-two", "linked-three")
+	p := f.open(t, "/")
+	p.row("linked")
+	p.load("/sessions/linked-two")
+	opens := func(handle string) {
+		t.Helper()
+		p.until("the focus is in it, and it is open", func() bool {
+			return p.read(`document.activeElement.closest("[data-handle]")?.dataset.handle + " " + document.getElementById("detail")?.dataset.handle`) == handle+" "+handle
+		})
+	}
+	// As a browser does: a pressed link has the focus.
+	p.find("list", "Waiting now").call(`function() { const link = this.querySelector("a"); link.focus(); link.click(); return 0 }`, nil)
+	opens(handles[1])
+	require.Contains(t, p.shown(), "The same call waits in 2 other sessions")
+
+	p.eval(`(dispatchEvent(new KeyboardEvent("keydown", {key: "k", ctrlKey: true, cancelable: true})), "")`)
+	p.find("dialog", "Palette").find("combobox", "Find a request or a page").write("linked-three")
+	p.press("\r")
+	opens(handles[2])
 }

@@ -12,7 +12,7 @@ import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
 import { selectAll, selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
-import { detail, focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
+import { callsInRow, detail, focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
 import { toggleSnooze } from "./snooze.js";
 import { say } from "./toast.js";
 import { takeBack } from "./undo.js";
@@ -116,7 +116,9 @@ export function followFocus() {
     noteFocus(event.target);
     const handle = location.pathname === "/" && event.target.closest?.("[data-handle]")?.dataset.handle;
     if (!handle) return;
-    const moved = handle !== place.handle;
+    // A row stands for the call that is open, also until it is drawn with it.
+    const inRow = callsInRow(inbox.prompts.get(handle) ?? {}).some(one => one.handle === place.handle && !one.resolution);
+    const moved = handle !== place.handle && !inRow;
     if (moved) focusedPrompt(handle);
     if (!moved) return;
     const one = inbox.prompts.get(handle);

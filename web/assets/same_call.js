@@ -30,10 +30,11 @@ export function leaveRow(one) {
   if (left.length > 0) rows.set(row.key, left); else rows.delete(row.key);
 }
 
-// leadOf is the call that stands for its row. It changes only when it is settled and another one is open.
-export function leadOf(row, members) {
+// leadOf is the call that stands for its row: the one with the handle that was asked for while it is open. Otherwise it
+// changes only when it is settled and another one is open.
+export function leadOf(row, members, asked = "") {
   const kept = members.includes(row.lead) && row.lead;
-  return row.lead = (kept && !kept.resolution && kept) || members.find(one => !one.resolution) || kept || members.at(-1);
+  return row.lead = members.find(one => one.handle === asked && !one.resolution) || (kept && !kept.resolution && kept) || members.find(one => !one.resolution) || kept || members.at(-1);
 }
 
 // labelOf is what people call the session of a request: its label, else its project; "" for none.

@@ -46,7 +46,7 @@ export function groups() {
   if (!mergesCalls(by)) return grouped(list, by);
   const known = new Set();
   const firsts = list.filter(({ row }) => !row || row.members.length === 1 || !known.has(row) && known.add(row));
-  return grouped(firsts, by).map(group => ({ ...group, list: group.list.map(one => one.row?.members.length > 1 ? leadOf(one.row, callsInRow(one)) : one) }));
+  return grouped(firsts, by).map(group => ({ ...group, list: group.list.map(one => one.row?.members.length > 1 ? leadOf(one.row, callsInRow(one), place.handle) : one) }));
 }
 // visible returns them as they stand in the list.
 export const visible = () => groups().flatMap(group => group.list);
@@ -103,8 +103,8 @@ export function showPrompt(one, cause, adds = false) {
 }
 
 export function rowOf(handle) {
-  const lead = inbox.prompts.get(handle)?.row?.lead.handle;
-  return document.getElementById("prompt-" + handle) ?? (lead ? document.getElementById("prompt-" + lead) : null);
+  const one = inbox.prompts.get(handle), lead = one?.row?.lead;
+  return document.getElementById("prompt-" + handle) ?? (lead && callsInRow(one).includes(lead) ? document.getElementById("prompt-" + lead.handle) : null);
 }
 export const detail = () => document.getElementById("detail");
 

@@ -36,6 +36,15 @@ test("the lead changes only when it is settled and another one is open", () => {
   assert.ok(!together(c, call("s4", "lead")));
 });
 
+test("the call that was asked for leads its row while it is open", () => {
+  const a = call("a1", "asked"), b = call("a2", "asked"), lead = asked => leadOf(a.row, a.row.members, asked);
+  assert.equal(lead(b.handle), b);
+  assert.equal(lead(""), b, "the row keeps it");
+  b.resolution = {};
+  assert.equal(lead(b.handle), a);
+  assert.equal(lead("elsewhere"), a);
+});
+
 test("a changed input leaves the row", () => {
   const a = call("c1", "before"), b = call("c2", "before");
   b.digest = "after";
