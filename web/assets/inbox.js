@@ -1,7 +1,7 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
 import { followAim, hasAimed } from "./aimed.js";
-import { account, get, isPassing, loadAgain, onTellTabs, path, pause, Refused, retryIn } from "./api.js";
+import { account, get, isPassing, loadAgain, onTellTabs, path, pause, retryIn } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
 import { drafts, isMine, onAnother } from "./kept.js";
@@ -214,7 +214,7 @@ export function clearSettled() {
 // outcome asks what became of a prompt, and shows it. It returns null for one that is gone.
 async function outcome(handle) {
   const since = acknowledgements, view = await get(path("requests", handle)).catch(error => {
-    if (!(error instanceof Refused) || error.status !== 404) throw error;
+    if (error.problem?.code !== "request_not_found") throw error; // a gateway answers 404, too
     settle(handle, { outcome: "gone", resolved_at_ms: nowMs(), resolved_by: "", via: "" });
     return null;
   });

@@ -96,9 +96,12 @@ test("what is no longer listed is looked up until its outcome is known", async (
   assert.deepEqual(["x", "y", "z"].map(looked), [2, 3, 2]);
   await over(before);
   assert.equal(looked("y"), 3);
-  await of("y")[2].answer({ title: "gone" }, 404);
+  await of("y")[2].answer({}, 404);
   await of("z")[1].answer({ title: "who?" }, 401);
-  assert.deepEqual([open("y"), waiting(1000).length], [false, 0]);
+  assert.deepEqual([open("y"), waiting(1000).length], [true, 0], "a gateway does not know what became of it");
+  void lookUp("y");
+  await of("y")[3].answer({ title: "gone", code: "request_not_found" }, 404);
+  assert.equal(open("y"), false);
 });
 
 test("an order that the address makes up is the usual one", () => {
