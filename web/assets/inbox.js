@@ -109,7 +109,7 @@ function upsert(one, arrives, listed) {
     if (listed !== undefined) {
       takeLooking(before, one.looking, listed);
       before.requester = one.requester;
-      if (one.snoozedUntilMs) putOff(before, one.snoozedUntilMs); else wake(before);
+      if (!(before.acknowledged > listed)) { if (one.snoozedUntilMs) putOff(before, one.snoozedUntilMs); else wake(before); }
     }
     // A whole input that was read already is not replaced by its beginning.
     const { input, input_truncated: cut, ...rest } = one.request;

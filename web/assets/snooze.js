@@ -4,7 +4,7 @@
 import { html, useEffect, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, mayDecide, myName, path } from "./api.js";
 import { act, opens, shifted } from "./guard.js";
-import { changed, lookUp, nowMs, open, putOff, wake } from "./inbox.js";
+import { acknowledged, changed, lookUp, nowMs, open, putOff, wake } from "./inbox.js";
 import { marked } from "./marks.js";
 import { openCalls } from "./shown.js";
 import { When } from "./when.js";
@@ -21,6 +21,7 @@ async function put(one, body) {
   try {
     const view = await call("PUT", path("requests", one.handle, "acknowledgement"), body);
     one.looking = view.acknowledgement;
+    acknowledged(one);
     return true;
   } catch (error) {
     await lookUp(one.handle);

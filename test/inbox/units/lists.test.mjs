@@ -14,7 +14,7 @@ globalThis.setTimeout = (does, ms) => timers.push({ does, ms });
 globalThis.clearTimeout = () => {};
 globalThis.fetch = path => new Promise(answer => asked.push({ path, answer: (body, status = 200) => { answer({ ok: status < 300, status, text: async () => JSON.stringify(body) }); return settle(); } }));
 
-const { acknowledged, arrange, inbox, lookUp, onArrival, start } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+const { acknowledged, arrange, inbox, lookUp, onArrival, putOff, start, wake } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
 const item = (id, created_at_ms) => ({ session_id: "s-" + id, run_id: "r", agent_id: "a", request: { id, handle: id, tool_name: "Bash", created_at_ms } });
 const page = (items, next_cursor) => ({ items, pagination: { has_more: !!next_cursor, next_cursor } });
 // Another tab has the stream, and this one has missed a part of it.
@@ -64,6 +64,25 @@ test("a reply that was asked for before somebody looked does not say that nobody
   void lookUp("a");
   await asked.at(-1).answer({ request: { id: "a" } });
   assert.equal(one.looking, undefined, "a later one does");
+});
+
+test("a list that was asked for before a prompt was put off, or woken, does not undo that", async () => {
+  const one = inbox.prompts.get("a"), until = Date.now() + 3_600_000, list = snoozed => page([{ ...item("a", 1), ...(snoozed && { snoozed_until_ms: until }) }]);
+  const asks = async () => { await missed(); return asked.at(-1); };
+  const before = await asks();
+  acknowledged(one);
+  putOff(one, until);
+  await before.answer(list(false));
+  assert.equal(one.snoozedUntilMs, until);
+  const between = await asks();
+  acknowledged(one);
+  wake(one);
+  await between.answer(list(true));
+  assert.equal(one.snoozedUntilMs, 0);
+  await (await asks()).answer(list(true));
+  assert.equal(one.snoozedUntilMs, until, "a later one does");
+  await (await asks()).answer(list(false));
+  assert.equal(one.snoozedUntilMs, 0);
 });
 
 test("what is no longer listed is looked up until its outcome is known", async () => {
