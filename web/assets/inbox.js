@@ -28,7 +28,6 @@ export const inbox = {
   loaded: false, // there is something to show
   complete: false, // all that was open has been read; from then on what a list brings is new
   everHad: false,
-  notice: "",
   skew: 0, // the service's clock less the browser's
 };
 
@@ -229,7 +228,8 @@ async function outcome(handle) {
 
 export const lookUp = handle => outcome(handle).catch(() => undefined);
 
-// lookUpMissing does so for a prompt that a list no longer has, again after a failure that may pass, until the next list.
+// lookUpMissing does so for a prompt that a list no longer has, or of which an event does not say enough, again after a
+// failure that may pass, until the next list.
 let lists = 0;
 async function lookUpMissing(one) {
   for (let own = lists, failures = 0; own === lists && !one.resolution && !account.signedOut;) {
@@ -264,7 +264,7 @@ function apply(name, data) {
       for (const request of event.requests ?? []) {
         if (!request.handle) continue;
         upsert(promptOf({ ...context, parent_session_id: event.parent_session_id, session: event.session, request }, kind), inbox.loaded);
-        if (kind === "question") void lookUp(request.handle); // the event does not say whose question it is
+        if (kind === "question") void lookUpMissing(inbox.prompts.get(request.handle)); // the event does not say whose question it is
       }
       break;
     }

@@ -85,6 +85,21 @@ test("a list that was asked for before a prompt was put off, or woken, does not 
   assert.equal(one.snoozedUntilMs, 0);
 });
 
+test("a question that an event brings is looked up until it is known whose it is", async () => {
+  const data = { session_id: "child", agent_id: "a", run_id: "r", event: { type: "waiting_for_user_question", requests: [{ id: "whose", handle: "whose", questions: [] }] } };
+  channel.onmessage({ data: { from: "0", type: "frame", name: "event", text: JSON.stringify(data), term: 1, n: ++n, visible: true } });
+  await settle();
+  const looked = () => asked.filter(({ path }) => path === "/v1/requests/whose");
+  assert.equal(looked().length, 1);
+  timers.length = 0;
+  await looked()[0].answer({ title: "too many calls" }, 429);
+  timers.find(({ ms }) => ms === 1000)?.does();
+  await settle();
+  assert.equal(looked().length, 2);
+  await looked()[1].answer({ request: { id: "whose" }, requester_session_id: "child" });
+  assert.equal(inbox.prompts.get("whose").requester, "child");
+});
+
 test("what is no longer listed is looked up until its outcome is known", async () => {
   await missed();
   await answer(page([item("x", 1), item("y", 2), item("z", 3)]));
