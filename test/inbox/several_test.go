@@ -107,6 +107,16 @@ func (f *flows) several(t *testing.T) {
 	p.find("button", "Select all 3 that match").click()
 	p.find("button", "Deny selected (3)").click()
 	require.Empty(t, p.all(nil, "button", "Select all 3 that match"))
+	p.find("textbox", "Reason (optional)").write(strings.Repeat("x", 20_000))
+	p.find("button", "Deny selected (3)").click()
+	p.until("it says why not", func() bool {
+		return strings.Contains(p.read(`document.querySelector(".toast").textContent`), " not decided: ")
+	})
+	require.Nil(t, f.decision(t, every[0]))
+	p.find("button", "Deny selected (3)").click()
+	reason := p.find("textbox", "Reason (optional)")
+	require.Equal(t, `"16384"`, reason.call("function() { return String(this.maxLength) }", nil))
+	reason.write("")
 	p.find("button", "Deny selected (3)").click()
 	for _, run := range every {
 		p.until("it is denied", func() bool { return f.decision(t, run) != nil })

@@ -15,7 +15,7 @@ function Reason({ count, send, close }) {
   const [reason, setReason] = useState("");
   const submit = event => { event.preventDefault(); send(event, reason.trim()); };
   return html`<form onSubmit=${submit} onKeyDown=${event => { if (event.key === "Escape" && !composes(event)) { event.stopPropagation(); close(); } }}>
-    <label class="grow">Reason (optional)<input ref=${useFocus()} value=${reason} onInput=${e => setReason(e.target.value)} /></label>
+    <label class="grow">Reason (optional)<input ref=${useFocus()} value=${reason} maxlength="16384" onInput=${e => setReason(e.target.value)} /></label>
     <button type="button" class="deny" onClick=${submit}>Deny selected (${count})</button><button type="button" class="quiet" onClick=${close}>Back</button></form>`;
 }
 

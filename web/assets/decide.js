@@ -10,7 +10,7 @@ import { setQuery } from "./route.js";
 import { joinRow } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { keepWhole } from "./search.js";
-import { focusPrompt, nextOpen } from "./shown.js";
+import { focusPrompt, nextOpen, openHandle } from "./shown.js";
 import { say } from "./toast.js";
 import { hold } from "./undo.js";
 import { settledWords } from "./words.js";
@@ -73,6 +73,12 @@ function saysLate(list, decision) {
   if (decision.term && !untimed(decision).remember && list.some(one => isMine(one.handle) && one.resolution && !one.resolution.rule)) say("No rule was written: its time was over");
 }
 
+// saysRefused says why requests stayed open. The one in the detail says it itself.
+function saysRefused(list) {
+  const left = list.filter(one => one.error && !one.resolution && one.handle !== openHandle());
+  if (left.length > 0) say(plain(`${left.length} not decided: ${left[0].error}`));
+}
+
 // send makes one call for each run.
 async function send(prompts, decision) {
   const runs = Map.groupBy(prompts.filter(one => !one.resolution), one => one.run);
@@ -104,6 +110,7 @@ async function send(prompts, decision) {
   }));
   moveOn(sent);
   saysLate(sent, decision);
+  saysRefused(sent);
 }
 
 async function question(one, target, body) {
