@@ -168,7 +168,7 @@ func (f *flows) sameCall(t *testing.T) {
 func (f *flows) askEqually(t *testing.T, tool string, sessions ...string) (handles []string) {
 	for _, session := range sessions {
 		suspension := one(approval(tool, `{"command":"npm ci"}`))
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
+		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Input: "go", Suspend: &suspension})
 		require.NoError(t, err)
 		handles = append(handles, run.PendingApprovals[0].Handle)
 		t.Cleanup(func() {

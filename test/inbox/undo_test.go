@@ -96,6 +96,8 @@ func (f *flows) undo(t *testing.T) {
 	_, err := f.client.CancelRun(t.Context(), ruled.RunID, "")
 	require.NoError(t, err)
 
+	f.undoSeveral(t, p, pass)
+
 	// A second decision sends the first.
 	first, second := f.ask(t, one(approval("waits-one", `{"n":1}`))), f.ask(t, one(approval("waits-two", `{"n":1}`)))
 	p.row("waits-two")
@@ -153,4 +155,61 @@ func (f *flows) undo(t *testing.T) {
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	require.True(t, strings.HasPrefix(string(f.decision(t, late).Outcome), "allowed"))
+}
+
+// undoSeveral takes back decisions about several requests: the reason that was written stays.
+func (f *flows) undoSeveral(t *testing.T, p *page, pass func(ms int)) {
+	t.Helper()
+	const reason = "not on a Friday"
+	has := func(within *element, text string) {
+		t.Helper()
+		p.until("the reason is "+text, func() bool {
+			return within.find("textbox", "Reason (optional)").call("function() { return this.value }", nil) == quoted(text)
+		})
+	}
+
+	// Equal calls of two sessions.
+	equal := f.askEqually(t, "undone-equal", "undone-one", "undone-two")
+	p.until("both are in one row", func() bool { return strings.Contains(p.read(`document.querySelector(".list").innerText`), "×2") })
+	item := p.prompt("undone-equal")
+	item.find("button", "Deny").click()
+	dialog := p.find("dialog", "Deny 2 calls: undone-one, undone-two")
+	dialog.find("textbox", "Reason (optional)").write(reason)
+	dialog.find("button", "Deny 2 calls: undone-one, undone-two").click()
+	item.status("Denying 2 calls in 5 s")
+	p.calm()
+	item.find("button", "Undo").click()
+	item.find("button", "Deny").click()
+	has(p.find("dialog", "Deny 2 calls: undone-one, undone-two"), reason)
+	p.find("dialog", "Deny 2 calls: undone-one, undone-two").find("button", "Back").click()
+	p.toList()
+
+	// The selected ones.
+	p.find("checkbox", "Select undone-equal in 2 sessions").click()
+	p.find("button", "Deny selected (2)").click()
+	bar := p.find("group", "Selected")
+	has(bar, "")
+	bar.find("textbox", "Reason (optional)").write(reason)
+	bar.find("button", "Deny selected (2)").click()
+	bar.find("button", "Undo").click()
+	bar.find("button", "Deny selected (2)").click()
+	has(bar, reason)
+	bar.find("button", "Back").click()
+	pass(10_000)
+	p.frame()
+	for _, handle := range equal {
+		require.Nil(t, f.outcome(t, handle))
+	}
+
+	// The next selection begins without it.
+	bar.find("button", "Select none").click()
+	p.find("checkbox", "Select undone-equal in 2 sessions").click()
+	p.find("button", "Deny selected (2)").click()
+	has(p.find("group", "Selected"), "")
+	p.find("button", "Deny selected (2)").click()
+	pass(5_000)
+	for _, handle := range equal {
+		p.until("it is denied", func() bool { return f.outcome(t, handle) != nil })
+		require.Empty(t, f.outcome(t, handle).Reason)
+	}
 }

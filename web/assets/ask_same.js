@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Call, mostLeftOut, unreadWords, whyNot } from "./allow_several.js";
-import { back, canDecide } from "./approval.js";
+import { back, canDecide, draftOf, keepDraft } from "./approval.js";
 import { useKnown } from "./barred.js";
 import { decide } from "./decide.js";
 import { act, decided, focusedByPage, opens, ownSince, shifted, shiftedAll, steady } from "./guard.js";
@@ -38,7 +38,7 @@ function Session({ one, among, chosen, choose }) {
 export function AskSame({ one: asker }) {
   const { behavior, calls } = asker.asks, allows = behavior === "allow";
   const dialog = useRef(), first = useRef();
-  const [reason, setReason] = useState(""), [without, leaveOut] = useState(new Set());
+  const [reason, setReason] = useState(() => draftOf(asker, "reason", "")), [without, leaveOut] = useState(new Set());
   const all = calls.map(({ one }) => one);
   useKnown(allows ? all : []);
   const found = calls.map(({ one, digest }) => ({ one, why: allows ? whyNot(one, digest) : one.resolution ? "settled" : "" }));
@@ -71,6 +71,7 @@ export function AskSame({ one: asker }) {
     if (on) next.delete(one.handle); else next.add(one.handle);
     leaveOut(next);
   };
+  const write = text => { setReason(text); keepDraft(asker, "reason", text); };
   const closed = () => {
     back(asker);
     const next = asker.resolution && openCalls(asker)[0];
@@ -85,6 +86,6 @@ export function AskSame({ one: asker }) {
     ${left.length > 0 && html`<h3>Left out</h3>${unread > 0 && html`<p role="status">${unreadWords(unread)}</p>`}
       <ul aria-label="Left out">${left.slice(0, mostLeftOut).map(({ one, why }) => html`<li key=${one.handle}><div>${marked(sessionName(one, all))}<small class="left-out">${whyLeftOut(why, one, asker)}</small></div></li>`)}</ul>`}
     ${over.length > 0 && html`<h3>Settled meanwhile</h3><ul aria-label="Settled meanwhile">${over.map(({ one }) => html`<li key=${one.handle} class="settled"><div><span class="what">${marked(sessionName(one, all))}</span><small>${marked(outcomeOf(one))}</small></div></li>`)}</ul>`}
-    ${!allows && html`<label>Reason (optional)<input ref=${isNarrow() ? undefined : first} value=${reason} maxlength="16384" onInput=${event => setReason(event.target.value)} /></label>`}
+    ${!allows && html`<label>Reason (optional)<input ref=${isNarrow() ? undefined : first} value=${reason} maxlength="16384" onInput=${event => write(event.target.value)} /></label>`}
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button><span class="space"></span>${button}</div></form></dialog>`;
 }

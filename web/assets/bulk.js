@@ -11,8 +11,7 @@ import { changed, inbox } from "./inbox.js";
 import { matching, selectAll } from "./row.js";
 import { Undo } from "./undo.js";
 
-function Reason({ count, send, close }) {
-  const [reason, setReason] = useState("");
+function Reason({ count, reason, setReason, send, close }) {
   const submit = event => { event.preventDefault(); send(event, reason.trim()); };
   return html`<form onSubmit=${submit} onKeyDown=${event => { if (event.key === "Escape" && !composes(event)) { event.stopPropagation(); close(); } }}>
     <label class="grow">Reason (optional)<input ref=${useFocus()} value=${reason} maxlength="16384" onInput=${e => setReason(e.target.value)} /></label>
@@ -22,7 +21,7 @@ function Reason({ count, send, close }) {
 const ownWords = own => own === 1 ? "1 of these is your own request. Someone else has to allow it." : `${own} of these are your own requests. Someone else has to allow them.`;
 const unknownWords = unknown => `Whether you may allow ${unknown} of these is not known yet.`;
 
-function Bar({ chosen, denying, setDenying, ask }) {
+function Bar({ chosen, denying, setDenying, reason, setReason, ask }) {
   const names = chosen.map(one => one.handle).join();
   const all = matching(), others = all.some(one => !inbox.selected.has(one.handle));
   useKnown(chosen);
@@ -49,7 +48,7 @@ function Bar({ chosen, denying, setDenying, ask }) {
   };
   const [first] = chosen;
   return html`<div class="bulk" role="group" aria-label="Selected">${first.sending ? html`<span role="status">${first.sending}</span><${Undo} one=${first} handle="bulk" />` : denying
-    ? html`<${Reason} count=${chosen.length} send=${deny} close=${() => setDenying(false)} />`
+    ? html`<${Reason} count=${chosen.length} reason=${reason} setReason=${setReason} send=${deny} close=${() => setDenying(false)} />`
     : html`<button class="allow" disabled=${!able || allowed === 0} onClick=${allow}>Allow selected (${allowed})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
@@ -61,9 +60,9 @@ function Bar({ chosen, denying, setDenying, ask }) {
 
 export function Bulk() {
   const chosen = [...inbox.selected].map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution);
-  const [denying, setDenying] = useState(false);
+  const [denying, setDenying] = useState(false), [reason, setReason] = useState("");
   const [asked, ask] = useState(null);
-  if (chosen.length === 0 && denying) queueMicrotask(() => setDenying(false));
-  return html`${chosen.length > 0 && html`<${Bar} chosen=${chosen} denying=${denying} setDenying=${setDenying} ask=${ask} />`}
+  if (chosen.length === 0 && (denying || reason)) queueMicrotask(() => { setDenying(false); setReason(""); });
+  return html`${chosen.length > 0 && html`<${Bar} chosen=${chosen} denying=${denying} setDenying=${setDenying} reason=${reason} setReason=${setReason} ask=${ask} />`}
     ${asked && html`<${AllowSeveral} asked=${asked} close=${() => ask(null)} />`}`;
 }
