@@ -99,7 +99,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 	own := ownWords(parser.Model.Node, args)
 	// The help of a command needs no context.
 	var noContext error
-	if usesContext(own) {
+	if usesContext(own) || len(own) == 0 && len(args) > 0 { // "--" in front of the command
 		noContext = chooseContext(terminal, own, lookupEnv)
 	}
 	command, err := parser.Parse(args)

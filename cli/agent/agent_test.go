@@ -88,8 +88,6 @@ func TestSuggestionsBecomeKeysOnlyWhenAllOfThemAreRules(t *testing.T) {
 	}
 }
 
-// TestHooksAreKnownByAnyName: an installed hook is found again, and not doubled, whatever the program was
-// called and wherever it was.
 // An id stands in a line for a shell: only an id that was checked gets there, and the others take no place.
 func TestOnlyCheckedKeysAreInstalled(t *testing.T) {
 	t.Parallel()
@@ -104,6 +102,8 @@ func TestOnlyCheckedKeysAreInstalled(t *testing.T) {
 	require.Equal(t, []string{"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"}, ids)
 }
 
+// TestHooksAreKnownByAnyName: an installed hook is found again, and not doubled, whatever the program was
+// called and wherever it was.
 func TestHooksAreKnownByAnyName(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"holdpoint", shownProgram, "/home/me/my tools/holdpoint", "/opt/hp-1.2"} {

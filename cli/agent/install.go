@@ -182,6 +182,9 @@ func (c *HookInstall) keys(ctx context.Context) (ids []string, err error) {
 		for _, key := range checked.Set().Keys {
 			ids = append(ids, key.Kid)
 		}
+		if len(ids) == 0 {
+			return errors.New("it has no Ed25519 key")
+		}
 		return nil
 	})
 	return ids[:min(len(ids), mostKeys)], err

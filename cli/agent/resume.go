@@ -138,8 +138,13 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	switch {
 	case err == nil && !found:
 		// A hook waited for it in a process that was silent for longer than its lease. If it comes back, it asks again.
-		r.said.Say("run %s is withdrawn: its hook was waiting for the decision, and is silent", task.RunID())
 		_, err = r.service.CancelRun(ctx, task.RunID(), api.ErrorAgentGone)
+		if errors.Is(err, client.ErrForbidden) {
+			return true, r.leave(ctx, task, "its hook was waiting, with another token")
+		}
+		if err == nil {
+			r.said.Say("run %s is withdrawn: its hook was waiting for the decision, and is silent", task.RunID())
+		}
 		return true, err
 	case err != nil || parked.Agent != r.Agent || !refusal.ValidID(parked.SessionID) || strings.HasPrefix(parked.SessionID, "-"):
 		// No worker can ever resume it.

@@ -254,7 +254,7 @@ func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, er
 	if err != nil {
 		return report, err
 	}
-	report = askReport{Outcome: string(api.OutcomeCancelled), Answers: []string{}, Reason: settled.Reason, ResolvedBy: settled.ResolvedBy}
+	report = askReport{Outcome: string(api.OutcomeCancelled), Answers: []string{}, Reason: cmp.Or(settled.Reason, view.Error), ResolvedBy: settled.ResolvedBy}
 	if settled.Outcome == api.OutcomeExpired {
 		report.Outcome = string(api.OutcomeExpired)
 	}

@@ -133,7 +133,7 @@ func (g *gate) refuse(ctx context.Context, claim *api.Claim, loudly string, why 
 
 // fail ends the run with an error, so that it does not block its session.
 func (g *gate) fail(ctx context.Context, claim *api.Claim, text string) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // also if a signal ended the wait
 	defer cancel()
 	if _, err := g.FailRun(ctx, claim.Run.RunID, claim.Lease.Fence, text); err != nil {
 		g.terminal.Say("run %s could not be failed: %v", claim.Run.RunID, err)

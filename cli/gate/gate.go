@@ -299,8 +299,8 @@ func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
 		return api.Resolution{}, err
 	}
 	last := decisions[len(decisions)-1]
-	if last.Outcome != api.OutcomeCancelled && last.Outcome != api.OutcomeExpired {
-		return api.Resolution{}, nil // the run was ended later, by someone else
+	if last.Outcome != api.OutcomeCancelled && (last.Outcome != api.OutcomeExpired || g.noun == "exec") {
+		return api.Resolution{}, nil // the run was ended later, by someone else: an expired approval does not end it
 	}
 	return last, nil
 }
