@@ -19,7 +19,7 @@ const permissionSchema = `{
   "properties": {
     "tool_name": {"type": "string", "description": "The tool that wants to run."},
     "input": {"type": "object", "description": "Its input."},
-    "tool_use_id": {"type": "string", "description": "The id of the call. Repeating the call with the same id gives the same decision."}
+    "tool_use_id": {"type": "string", "description": "The id of the call. Repeating the call with the same id gives the same decision until that was read."}
   }
 }`
 
