@@ -17,11 +17,12 @@ var forwardedSignals = []os.Signal{
 // reaches every process of the foreground group, and many programs stop abruptly at a
 // second one. A command may have left the group, as timeout does.
 func fromTerminal(signal os.Signal, pid int) bool {
-	if signal != syscall.SIGINT && signal != syscall.SIGQUIT {
-		return false
-	}
+	return (signal == syscall.SIGINT || signal == syscall.SIGQUIT) && inThisGroup(pid) && inForeground()
+}
+
+func inThisGroup(pid int) bool {
 	group, err := syscall.Getpgid(pid)
-	return err == nil && group == syscall.Getpgrp() && inForeground()
+	return err == nil && group == syscall.Getpgrp()
 }
 
 func inForeground() bool {
