@@ -124,6 +124,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Several", f.several},
 		{"SameCall", f.sameCall},
 		{"SameCallLinks", f.sameCallLinks},
+		{"SameCallGroup", f.sameCallGroup},
 		{"Undo", f.undo},
 		{"Before", f.before},
 		{"Looking", f.looking},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -200,4 +201,22 @@ func (f *flows) sameCallLinks(t *testing.T) {
 	p.find("dialog", "Palette").find("combobox", "Find a request or a page").write("linked-three")
 	p.press("\r")
 	opens(handles[2])
+}
+
+// sameCallGroup groups by call, where each equal call has a row: the focus stays in its own when one before it leaves.
+func (f *flows) sameCallGroup(t *testing.T) {
+	handles := f.askEqually(t, "grouped", "grouped-one", "grouped-two", "grouped-three")
+	p := f.open(t, "/?group=call")
+	for _, handle := range handles {
+		p.until("its row", func() bool { return p.read(`document.getElementById("prompt-`+handle+`") ? "yes" : ""`) == "yes" })
+	}
+	p.eval(`(document.getElementById("prompt-` + handles[1] + `").focus(), "")`)
+	p.frame()
+	_, err := f.client.AcknowledgeRequest(t.Context(), handles[0], api.AcknowledgementBody{State: api.Snoozed, UntilMs: new(time.Now().Add(time.Hour).UnixMilli())})
+	require.NoError(t, err)
+	p.until("the first is snoozed", func() bool {
+		return p.read(`document.querySelector('ul[aria-label="Snoozed"] #prompt-`+handles[0]+`') ? "yes" : ""`) == "yes"
+	})
+	p.frame()
+	require.Equal(t, handles[1], p.read(`document.activeElement.dataset.handle`))
 }

@@ -11,7 +11,7 @@ import { marked, plain } from "./marks.js";
 import { query } from "./route.js";
 import { Row } from "./row.js";
 import { SearchWhole } from "./search_whole.js";
-import { groupedBy, groups as groupsNow, joinsRow, place, rowIndex, searched } from "./shown.js";
+import { groupedBy, groups as groupsNow, joinsRow, mergesCalls, place, rowIndex, searched } from "./shown.js";
 
 const beyond = 400; // pixels of rows that are drawn above and below the screen
 
@@ -93,7 +93,7 @@ export function List({ current }) {
     <div class="rows" style=${{ height: list.length > 0 ? whole + "px" : "auto" }}>
       ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span dir="auto" title=${plain(name)}>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
-        html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
+        html`<${Row} key=${mergesCalls(by) && one.row?.id || one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
       ${list.length === 0 && html`<p class="empty">${!inbox.complete ? "Loading…" : awake().length === 0 ? "All clear" : inbox.fresh.length > 0 ? "No matching requests among those shown." : "No matching requests."}</p>`}
     </div>${words && html`<${SearchWhole} list=${searched()} text=${words} onRead=${changed} />`}<${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} /></section>`;
 }

@@ -28,8 +28,8 @@ export function searched() {
   return inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution && fits(one));
 }
 
-// Who groups by session, or by call, looks at each call by itself.
-const mergesCalls = by => by === "agent" || by === "none";
+// mergesCalls reports whether equal calls share a row. Who groups by session, or by call, looks at each call by itself.
+export const mergesCalls = by => by === "agent" || by === "none";
 
 // callsInRow returns the calls that share a row in the list as it is shown, settled ones too.
 export function callsInRow(one) {
