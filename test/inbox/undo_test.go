@@ -96,7 +96,9 @@ func (f *flows) undo(t *testing.T) {
 	_, err := f.client.CancelRun(t.Context(), ruled.RunID, "")
 	require.NoError(t, err)
 
-	f.undoSeveral(t, p, pass)
+	if !f.phone { // where another request is open in front of the list
+		f.undoSeveral(t, p, pass)
+	}
 
 	// A second decision sends the first.
 	first, second := f.ask(t, one(approval("waits-one", `{"n":1}`))), f.ask(t, one(approval("waits-two", `{"n":1}`)))
