@@ -110,7 +110,8 @@ func (f *flows) several(t *testing.T) {
 	p.find("textbox", "Reason (optional)").write(strings.Repeat("x", 20_000))
 	p.find("button", "Deny selected (3)").click()
 	p.until("it says why not", func() bool {
-		return strings.Contains(p.read(`document.querySelector(".toast").textContent`), " not decided: ")
+		toast := p.read(`document.querySelector(".toast").textContent`)
+		return strings.HasPrefix(toast, "3 not decided: ") && !strings.Contains(toast, "U+000A")
 	})
 	require.Nil(t, f.decision(t, every[0]))
 	p.find("button", "Deny selected (3)").click()

@@ -71,7 +71,7 @@ export function AskSame({ one: asker }) {
     if (on) next.delete(one.handle); else next.add(one.handle);
     leaveOut(next);
   };
-  const write = text => { setReason(text); keepDraft(asker, "reason", text); };
+  const write = text => { setReason(text); for (const { one } of calls) keepDraft(one, "reason", text); };
   const closed = () => {
     back(asker);
     const next = asker.resolution && openCalls(asker)[0];

@@ -73,10 +73,10 @@ function saysLate(list, decision) {
   if (decision.term && !untimed(decision).remember && list.some(one => isMine(one.handle) && one.resolution && !one.resolution.rule)) say("No rule was written: its time was over");
 }
 
-// saysRefused says why requests stayed open. The one in the detail says it itself.
+// saysRefused says why requests stayed open. One alone in the detail says it itself.
 function saysRefused(list) {
-  const left = list.filter(one => one.error && !one.resolution && one.handle !== openHandle());
-  if (left.length > 0) say(plain(`${left.length} not decided: ${left[0].error}`));
+  const left = list.filter(one => one.error && !one.resolution);
+  if (left.some(one => one.handle !== openHandle())) say(plain(`${left.length} not decided: ${left[0].error.replaceAll("\n", " ")}`));
 }
 
 // send makes one call for each run.

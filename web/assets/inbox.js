@@ -234,7 +234,7 @@ let lists = 0;
 async function lookUpMissing(one) {
   for (let own = lists, failures = 0; own === lists && !one.resolution && !account.signedOut;) {
     const error = await outcome(one.handle).then(() => null, error => error);
-    if (!error || !isPassing(error)) return;
+    if (!error || !isPassing(error) && error.status !== 404) return; // a 404 that is thrown is a gateway's
     await pause(retryIn(++failures));
   }
 }
