@@ -185,17 +185,17 @@ func elsewhere(t *testing.T, url string) *client.Client {
 	return connected
 }
 
-// decide decides the demo's current request.
+// decide decides the demo's current approval, or answers its questions. It makes no other call after an approval: the demo may
+// kill its service at once.
 func decide(ctx context.Context, elsewhere *client.Client) error {
 	for item, err := range elsewhere.AllApprovals(ctx, client.PendingListParams{}) {
 		if err != nil {
 			return err
 		}
-		if _, err := elsewhere.ResolveRunApprovals(ctx, item.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{
+		_, err := elsewhere.ResolveRunApprovals(ctx, item.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{
 			RequestID: item.Request.ID, Behavior: api.BehaviorAllow,
-		}}}); err != nil {
-			return err
-		}
+		}}})
+		return err
 	}
 	for item, err := range elsewhere.AllQuestions(ctx, client.PendingListParams{}) {
 		if err != nil {
