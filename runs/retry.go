@@ -12,9 +12,10 @@ import (
 // runs.
 //
 // Reply: Run; Existing when the same key already retried it. Errors: run_not_found;
-// run_state_conflict when the run is not failed, is a call or a clarification, or had values
-// that were erased: sensitive ones when it failed, or a decision for its next Resume by a redaction; session_ended; session_busy while another run of the
-// session is active; invalid_idempotency_key; idempotency_conflict.
+// run_state_conflict when the run is not failed, is a call or a clarification, or had values that
+// were erased: sensitive ones when it failed, or a decision by a redaction; session_ended;
+// session_busy while another run of the session is active; invalid_idempotency_key;
+// idempotency_conflict.
 type RetryRun struct {
 	RunID string
 	Actor Actor

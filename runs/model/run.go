@@ -96,8 +96,8 @@ type Run struct {
 	// is deleted when the run ends: the values are then unreadable. Empty without sensitive
 	// values.
 	DataKey string
-	// SecretsErased says that the run ended and its DataKey was deleted, or that a redaction emptied a decision
-	// that its next Resume would have. Such a run is not retried.
+	// SecretsErased says that the run ended and its DataKey was deleted, or that a redaction emptied one of its
+	// decisions. Such a run is not retried.
 	SecretsErased bool
 
 	// OutputCount counts the output records among its events.
