@@ -18,8 +18,9 @@ func holdsStatements(member string) bool {
 }
 
 // lastStatementEnds is the end of the last statement: nothing but blanks, further ends and one comment to the end of the line.
-// A comment with a character that ends lines somewhere is not one.
-var lastStatementEnds = regexp.MustCompile(`;[; \t\r\n]*(-- [^\pC\p{Zl}\p{Zp}]*)?$`)
+// A comment with a character that ends lines somewhere is not one, and neither is one with a backslash, which may be a line's end in JSON.
+// The first end may be in quotes or in a comment: behind a further end, nothing may end these in any database.
+var lastStatementEnds = regexp.MustCompile(`;[; \t\r\n]*(-- ([^;\\\pC\p{Zl}\p{Zp}]*|[\pL\pM\pN ,.;:!?()/_=+-]*))?$`)
 
 // spelledStatements marks the ends of statements that a wildcard must not cover: all but those of the last one. Which of them are in
 // quotes depends on the database.

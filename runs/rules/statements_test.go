@@ -20,10 +20,12 @@ func TestAnAllowOfStatementsCoversNoFurtherStatement(t *testing.T) {
 			"SELECT 1; DROP TABLE x", "SELECT 1;DROP TABLE x;", "SELECT 1;\nDROP TABLE x", "SELECT 1;; DROP TABLE x", "SELECT 1; -- a\nDROP TABLE x", "SELECT 1; -- a\rDROP TABLE x",
 			"SELECT 1; -- a\u2028DROP TABLE x", "SELECT 1; -- a\x00DROP TABLE x", "SELECT 1;--1", "SELECT 1; /* a */ DROP TABLE x", "SELECT 1; /*! DROP TABLE x */", "SELECT 1; # a\nDROP TABLE x",
 			`SELECT 'a\'; DROP TABLE x; -- '`, `SELECT "a\"; DROP TABLE x; -- "`, "SELECT $$a'$$; DROP TABLE x; --'", "SELECT /* '*/ 1; DROP TABLE x /*' */", "SELECT 'a;b'", "SELECT 1; -- a; b\n", "SELECT 1;\u00a0x",
+			"SELECT '; -- '; DROP TABLE x", "SELECT 1 /*;*/; DROP TABLE x", "SELECT 1 /*; -- */; DROP TABLE x", "SELECT `; -- `; DROP TABLE x", "SELECT $$; -- $$; DROP TABLE x", "SELECT [; -- ]; DROP TABLE x",
+			"SELECT \u2018; -- \u2019; DROP TABLE x", "SELECT 1 {; -- }; DROP TABLE x", `SELECT /*"*/ '; -- '; DROP TABLE x /*"*/`,
 		} {
 			require.Equal(t, api.RuleAsk, decide("db", member, "SELECT **", text), "%s %q", member, text)
 		}
-		for _, text := range []string{"SELECT 1", "SELECT 1;", "SELECT 1 ; \n", "SELECT 1;;", "SELECT 1; -- all; done", "SELECT a\n-- b\nFROM x;", "SELECT count(*) FROM '/etc/x'"} {
+		for _, text := range []string{"SELECT 1", "SELECT 1;", "SELECT 1 ; \n", "SELECT 1;;", "SELECT 1; -- all; done", "SELECT 1; -- it's all", "SELECT 1; -- für a, b (c); d!", "SELECT a\n-- b\nFROM x;", "SELECT count(*) FROM '/etc/x'"} {
 			require.Equal(t, api.RuleAllow, decide("db", "query", "SELECT **", text), "%q", text)
 		}
 	}
@@ -44,6 +46,9 @@ func TestAnAllowOfStatementsCoversNoFurtherStatement(t *testing.T) {
 		{`["SELECT **"]`, []string{"SELECT 1"}, api.RuleAllow},
 		{`["SELECT **"]`, []string{"SELECT 1; DROP TABLE x"}, api.RuleAsk},
 		{`["SELECT **"]`, []string{"SELECT 1", "DROP TABLE x"}, api.RuleAsk},
+		{`["SELECT **"]`, []string{"SELECT 1; -- a"}, api.RuleAllow},
+		{`["SELECT **"]`, []string{"SELECT 1; -- a\nDROP TABLE x"}, api.RuleAsk},
+		{`["SELECT **","SELECT **"]`, []string{"SELECT 1; -- a", "SELECT 2; DROP TABLE x"}, api.RuleAsk},
 		{`{"sql":"SELECT **"}`, map[string]string{"sql": "SELECT 1; DROP TABLE x"}, api.RuleAsk},
 	} {
 		require.Equal(t, test.is, decide("db", "query", test.glob, test.value), "%q and %q", test.glob, test.value)
