@@ -1,7 +1,8 @@
 package rules
 
 import (
-	"net/url"
+	"encoding/hex"
+	"iter"
 	"path"
 	"regexp"
 	"slices"
@@ -15,19 +16,16 @@ const maxUnescaped = 3
 
 // climbs reports whether a path, or a list of paths, has a ".." segment, encoded or not.
 func climbs(text string) bool {
-	for range maxUnescaped {
-		for segment := range strings.FieldsFuncSeq(Folded(text), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
+	last := text
+	for plain := range unescaped(text) {
+		for segment := range strings.FieldsFuncSeq(Folded(plain), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
 			if strings.Trim(segment, " \t\r\n\x00") == ".." || shellcmd.Climbs(segment) {
 				return true
 			}
 		}
-		plain, err := url.PathUnescape(text)
-		if err != nil || plain == text {
-			return false
-		}
-		text = plain
+		last = plain
 	}
-	return true
+	return decoded(last) != last
 }
 
 // cleaned returns a path in its shortest form, with slashes for backslashes. A trailing slash
@@ -112,19 +110,26 @@ func withoutAlias(path string) string {
 }
 
 // unescaped yields a text and each of its percent-decoded forms.
-func unescaped(text string) func(func(string) bool) {
+func unescaped(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for range maxUnescaped {
-			if !yield(text) {
-				return
-			}
-			plain, err := url.PathUnescape(text)
-			if err != nil || plain == text {
+			plain := decoded(text)
+			if !yield(text) || plain == text {
 				return
 			}
 			text = plain
 		}
 	}
+}
+
+var percent = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// decoded decodes each percent-encoded byte by itself: browsers and servers decode those next to a "%" that encodes nothing.
+func decoded(text string) string {
+	return percent.ReplaceAllStringFunc(text, func(escape string) string {
+		plain, _ := hex.DecodeString(escape[1:])
+		return string(plain)
+	})
 }
 
 // withoutTails cuts the parts of a segment that some systems ignore: trailing dots and blanks,

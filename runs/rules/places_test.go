@@ -20,6 +20,9 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"src/**", `src/..\..\etc`},
 		{"src/**", "src/%2e%2e/x"},
 		{"src/**", "src/%252e%252e/x"},
+		{"src/**", "src/%2e%2e/x%"},
+		{"src/**", "src/%zz/%2e%2e/x"},
+		{"src/**", "src/%25%32%65%2e/%"},
 		{"src/**", "src/．．/x"},
 		{"src/**", "src/ .. /x"},
 		{"src/**", "src/..\x00/x"},
@@ -38,6 +41,7 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"https://*.example.com/**", "https://evil.com\u2044.example.com/"},
 		{"https://*.example.com/**", "https://u@evil.com#.example.com/a"},
 		{"https://x.example.com/public/**", "https://x.example.com/public/../admin"},
+		{"https://x.example.com/public/**", "https://x.example.com/public/%2e%2e/admin?q=%"},
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "read", map[string]string{"path": test.glob}, map[string]any{"path": test.path}), "%q, %q", test.glob, test.path)
 	}
@@ -52,6 +56,7 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"https://*.example.com/**", "https://a.example.com/b?c=d&e#f@g"},
 		{"src/**", "src/é"},
 		{"src/a b", "src/a b"},
+		{"src/**", "src/100%/a%2fb"},
 	} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "read", map[string]string{"path": test.glob}, map[string]any{"path": test.path}), "%q, %q", test.glob, test.path)
 	}
@@ -69,6 +74,9 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"**/.env", ".env\x00.png"},
 		{"**/.env", `a\.env`},
 		{"**/.env", ".%65nv"},
+		{"**/.env", "100%/.%65nv"},
+		{"**/.env", "100%/.%2565nv"},
+		{"https://x/admin/**", "https://x/%61dmin/a?q=100%"},
 		{"**/.env", ".e\u200bnv"},
 		{"**/.env", "．ｅｎｖ"},
 		{"**/.env", ".env::$DATA"},
