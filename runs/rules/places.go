@@ -56,26 +56,32 @@ func placeForms(text string, folders []string) []string {
 			forms = append(forms, form)
 		}
 	}
+	whole := func(short string) {
+		for _, form := range []string{short, withoutAlias(short)} {
+			add(form)
+			bare := strings.TrimSuffix(form, "/")
+			for _, form := range []string{bare, withoutTails(bare)} {
+				add(form)
+				add(form + "/") // a folder: "/etc/**" matches "/etc"
+			}
+		}
+	}
 	place := func(text string) {
 		add(text)
 		short := cleaned(strings.TrimSpace(text))
-		add(short)
 		if short == "" {
+			add(short)
 			return
 		}
-		bare := strings.TrimSuffix(short, "/")
-		add(bare)
-		add(bare + "/")
-		add(withoutTails(bare))
+		whole(short)
 		if absolute(short) {
-			add(withoutAlias(short))
 			return
 		}
 		for _, folder := range folders {
-			add(cleaned(folder + "/" + short))
+			whole(cleaned(folder + "/" + short))
 		}
-		if above := strings.TrimLeft(short, "./"); strings.HasPrefix(short, "../") {
-			add("/" + above) // the folder that it starts in may be that deep
+		if above := leadingUp.ReplaceAllString(short, "/"); above != short {
+			whole(above) // the folder that it starts in may be that deep
 		}
 	}
 	text = shellcmd.Scrub(text)
@@ -94,6 +100,9 @@ func placeForms(text string, folders []string) []string {
 	}
 	return forms
 }
+
+// leadingUp is the way up at the beginning of a path in its shortest form.
+var leadingUp = regexp.MustCompile(`^(\.\./)+`)
 
 // alias is the beginning of a path that leads to the path behind it.
 var alias = regexp.MustCompile(`(?i)^(/proc/(self|thread-self|[0-9]+)(/task/[0-9]+)?/root|/private|/system/volumes/data|/[?.])/`)

@@ -34,6 +34,8 @@ func TestPathsAreWhatTheyMean(t *testing.T) {
 		{"src/**", "./src/a"},
 		{"src/**", "SRC/a"},
 		{"src/**", "/src/a"},
+		{"/srv/**", "/srv"},
+		{"/etc/**", "/private/etc/a"},
 		{"https://*.example.com/**", "https://evil.com?x.example.com/"},
 		{"https://*.example.com/**", "https://evil.com#.example.com/"},
 		{"https://*.example.com/**", "https://evil.com%2f.example.com/"},
@@ -190,6 +192,24 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	for directory, decision := range map[string]api.RuleEffect{"/etc": api.RuleDeny, "/etc/ssh": api.RuleDeny, "/srv": api.RuleAsk, "": api.RuleAsk, "etc": api.RuleAsk} {
 		call := rules.Call{ToolName: "read", Input: api.JSON(`{"path":"passwd"}`), Directory: directory}
 		require.Equal(t, decision, rules.Explain([]rules.Rule{rule}, call, 0).Decision, directory)
+	}
+	// A folder is named without a slash at its end as well, and by another beginning.
+	for _, test := range []struct{ glob, path, directory string }{
+		{"/srv/app/secrets/**", "secrets", "/srv/app"},
+		{"/srv/app/secrets/**", "./secrets/", "/srv/app"},
+		{"/srv/app/secrets/**", "secrets. ", "/srv/app"},
+		{"/srv/app/secrets/**", ".", "/srv/app/secrets"},
+		{"/srv/app/secrets/**", "../secrets", "/srv/app/x"},
+		{"/etc/**", "/private/etc", ""},
+		{"/etc/**", "../../../etc", ""},
+		{"/etc/**", "../../../private/etc", ""},
+		{"/.ssh/**", "../../.ssh", ""},
+		{"/tmp/x/**", "a", "/private/tmp/x"},
+		{"/srv/secrets/**", "/srv/secrets.", ""},
+	} {
+		call := rules.Call{ToolName: "read", Input: document.Encode(map[string]string{"path": test.path}), Directory: test.directory}
+		rule.Match.Params = map[string]string{"path": test.glob}
+		require.Equal(t, api.RuleDeny, rules.Explain([]rules.Rule{rule}, call, 0).Decision, "%v", test)
 	}
 	// Other texts are in no folder.
 	for _, test := range []struct{ member, glob, text, directory string }{
