@@ -108,3 +108,17 @@ func TestCommandsWithArgumentsAreBounded(t *testing.T) {
 		require.Less(t, allocations, 500_000.0, "nothing is parsed after the end: without that, 600,000")
 	}
 }
+
+// A command with many options is read. It must not be denied for their number.
+func TestACommandWithManyOptionsIsRead(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"docker run" + strings.Repeat(" -e A -v /a:/b --rm", 6) + " image serve",
+		"sudo docker run" + strings.Repeat(" -e A=1", 20) + " image serve",
+		"docker compose -f a -f b -f c run --rm -e A -e B -e C web make -j 4 test",
+		"kubectl -n a --context b get pods -o wide -l app=x --sort-by y --field-selector z -A -w",
+		"npm --prefix a -w b run -s test -- --a b --c d --e f --g h --i j --k l --m n --o p --q r",
+	} {
+		require.Equal(t, api.RuleAsk, rules.Judge([]*rules.Rule{globRule(api.RuleDeny, "r", "docker compose down **")}, commandCall(command), 1).Effect, "%q", command)
+	}
+}

@@ -173,7 +173,7 @@ func (p *collected) call(words []string, depth int) {
 	}
 	for i := 1; i < len(words) && !p.tooMany; i++ {
 		p.command(words[i:])
-		if i+1 < len(words) && !isOption(words[i]) && isOption(words[i+1]) && programLike.MatchString(words[i]) {
+		if verbs := words[i+1 : min(len(words), i+1+mostVerbs)]; !isOption(words[i]) && slices.ContainsFunc(verbs, isOption) && programLike.MatchString(words[i]) {
 			p.withoutOptions(words[i:])
 		}
 		if name == "xargs" || name == "parallel" {
@@ -264,7 +264,11 @@ func (p *collected) withoutOptions(words []string) {
 		case here && isOption(words[at]):
 			next, then = true, at+1 < len(words) && !isOption(words[at+1])
 		case here && at > first:
-			p.command(append(slices.Clip(words[:first]), words[at:]...))
+			short := append(slices.Clip(words[:first]), words[at:]...)
+			p.command(short)
+			if at <= first+2 { // options may stand behind this subcommand as well; looking behind each word would be too many parts
+				p.withoutOptions(short)
+			}
 		}
 		here, next = next, then
 	}
