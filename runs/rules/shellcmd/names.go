@@ -78,15 +78,52 @@ func oneNames(words []string, nameOf func(word string) string) (named []string, 
 	return named, at
 }
 
+var (
+	// pythonModule is an option of Python with a module: alone, behind short options without a value, and with the module.
+	pythonModule = regexp.MustCompile(`^-[A-VYZabd-ln-z?]*m(.*)$`)
+	// pythonValue is an option of Python whose value is the next word.
+	pythonValue = regexp.MustCompile(`^(-[A-VYZabd-ln-z?]*[WX]|--check-hash-based-pycs)$`)
+)
+
 // oneCommand is oneNames, in which a module that Python runs as a program is that program: pip for python -m pip.
 func oneCommand(words []string, nameOf func(word string) string) (named []string, at int) {
 	named, at = oneNames(words, nameOf)
-	for option := at + 1; named[at] == "python" && option+1 < len(named) && isOption(named[option]); option++ {
-		if named[option] == "-m" {
-			return slices.Delete(named, at, option+1), at
-		}
+	return withoutPython(withModule(named, at), at), at
+}
+
+// withModule returns the words of oneNames with "-m module" as the only option of Python, and other words as they are.
+func withModule(named []string, at int) []string {
+	if named[at] != "python" {
+		return named
 	}
-	return named, at
+	for option := at + 1; option < len(named) && isOption(named[option]); option++ {
+		if pythonValue.MatchString(named[option]) {
+			option++
+			continue
+		}
+		found := pythonModule.FindStringSubmatch(named[option])
+		if found == nil {
+			continue
+		}
+		module, behind := found[1], named[option+1:]
+		if module == "" && len(behind) > 0 {
+			module, behind = behind[0], behind[1:]
+		}
+		if module == "" {
+			break
+		}
+		return slices.Concat(named[:at+1], []string{"-m", strings.TrimSuffix(module, ".__main__")}, behind)
+	}
+	return named
+}
+
+// withoutPython returns the words of withModule with the module as the program.
+func withoutPython(named []string, at int) []string {
+	module := at + 2
+	if named[at] != "python" || module >= len(named) || named[at+1] != "-m" || strings.IndexAny(named[module], "*?") == 0 {
+		return named // a wildcard of a glob would stand for any program
+	}
+	return slices.Concat(named[:at], named[module:])
 }
 
 // besides are words of a wrapper that are not the program that it runs: options, variables and times.

@@ -232,9 +232,13 @@ func (p *collected) command(words []string) {
 	if name != words[0] && name != "" {
 		p.add(name + text[len(words[0]):])
 	}
-	named, _ := oneCommand(words, OneName)
-	if one := strings.Join(named, " "); one != text {
-		p.add(one)
+	named, at := oneNames(words, OneName)
+	module := withModule(named, at)
+	for _, form := range [][]string{named, module, withoutPython(module, at)} {
+		if one := strings.Join(form, " "); one != text {
+			p.add(one)
+			text = one
+		}
 	}
 	p.add(commutingForm(append([]string{OneName(words[0])}, words[1:]...)))
 }

@@ -43,7 +43,7 @@ func stagesIn(brackets *syntax.Stmt, inside []*syntax.Stmt) []*syntax.Stmt {
 // pipe adds each run of a pipe's commands: without redirections and folders, by the one name of each program, without
 // wrappers, and without the options of a shell that reads its text. Behind the last command is into.
 func (p *collected) pipe(all []*syntax.Stmt, into ...string) {
-	const ways = 4
+	const ways = 5
 	var texts [ways][]string
 	for _, stage := range all {
 		forms := [ways]string{}
@@ -109,14 +109,16 @@ func stageForms(stage *syntax.Stmt) [][]string {
 		return nil
 	}
 	words := wordTexts(call)
-	named, at := oneCommand(words, OneName)
+	names, at := oneNames(words, OneName)
+	names = withModule(names, at)
+	named := withoutPython(names, at)
 	plain := slices.Clone(words[at:])
 	plain[0] = programName(plain[0])
 	short := named[at:]
 	if short[0] == "sh" && (readsText(short) || at > 0 && (named[0] == "xargs" || named[0] == "parallel")) || len(short) == 2 && short[1] == "-" {
 		short = short[:1]
 	}
-	return [][]string{named, named[at:], plain, short}
+	return [][]string{named, named[at:], plain, short, names[at:]}
 }
 
 var (
