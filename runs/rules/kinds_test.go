@@ -294,7 +294,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"r\u200bm -rf x", "ｒｍ -rf x", "rm -rf x \"", "rm\u00a0-rf x", strings.Repeat("a", 70_000),
 		"uv run rm -rf x", "npm exec -- rm -rf x", "poetry run rm -rf x", "nix-shell --run 'rm -rf x'", "runas rm -rf x", "start rm -rf x",
 		"cat <<E | bash\nrm -rf x\nE", "bash < <(echo rm -rf x)", "source <(echo rm -rf x)", ". <(echo 'rm -rf x')", "bash <(echo 'rm -rf x')", "cat <<< 'rm -rf x' | sh",
-		"PROMPT_COMMAND='rm -rf x' bash", "GIT_SSH_COMMAND='rm -rf x' git fetch", "env -S'rm -rf x'", "env --split-string='rm -rf x'", "npm test -script-shell='rm -rf x'", "ssh -o ProxyCommand='rm -rf x' y",
+		"PROMPT_COMMAND='rm -rf x' bash", "GIT_SSH_COMMAND='rm -rf x' git fetch", "export GIT_SSH_COMMAND='rm -rf x'; git fetch", "declare -x A=b PAGER='rm -rf x'", `export "PAGER=rm -rf x"`, "env GIT_SSH_COMMAND='rm -rf x' git fetch", "sudo -u x PAGER='rm -rf x' git log", "env 'A=b=c; rm -rf x' bash", "env -S'rm -rf x'", "env --split-string='rm -rf x'", "npm test -script-shell='rm -rf x'", "ssh -o ProxyCommand='rm -rf x' y",
 		"tar --to-command='rm -rf x' -xf y", "rsync -e 'rm -rf x' a b", "git -c alias.x='!rm -rf y' x", "git rebase -x 'rm -rf y'", "git rebase -ix'rm -rf y'", "rsync -ave'rm -rf x' a b", "rsync -" + strings.Repeat("a", 40) + "e'rm -rf x' a b", "scp -vo ProxyCommand='rm -rf x' a b",
 		"tar cIf 'rm -rf x' a b", "git --git-dir a -c alias.x='!rm -rf y' x", "mapfile -C 'rm -rf x' a", "complete -C 'rm -rf x' y",
 		"git config alias.x '!rm -rf y'", "git config --global alias.x \"!rm -rf y\"", "source /dev/stdin <<< 'rm -rf x'", ". /dev/stdin <<E\nrm -rf x\nE", "at now <<< 'rm -rf x'",
@@ -309,7 +309,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 	}
 	for _, command := range []string{
 		"ls", "echo 'rm -rf x'", "git commit -m 'rm -rf x'", "rm x", "rm *.o", "grep rm -rf", "echo $HOME", `r{"m,"} -rf x`, `cd "$DIR" && make`, "cat > f <<E\n{ }\nE", "for x in a b; do echo $x; done",
-		"timeout 5 git commit -m \"it's fine\"", "A='rm x' make", "uv run make", "diff <(echo rm -rf x) y", "git commit -m 'rm -rf x' --author 'rm -rf x'", "echo 'rm -rf x' | grep -r y .", "sudo tee f <<< 'rm -rf x'",
+		"timeout 5 git commit -m \"it's fine\"", "A='rm x' make", "export A='rm x' B; make", "export -p", "export A=rm B='-rf x'", "env A='rm x' make", "bash -c 'echo a=rm -rf x'", "uv run make", "diff <(echo rm -rf x) y", "git commit -m 'rm -rf x' --author 'rm -rf x'", "echo 'rm -rf x' | grep -r y .", "sudo tee f <<< 'rm -rf x'",
 		"git config user.name 'rm -rf x'",
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "bash", map[string]string{"command": "rm -rf **"}, map[string]any{"command": command}), "%q", command)

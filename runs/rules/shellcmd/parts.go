@@ -68,13 +68,9 @@ func (p *collected) read(c *Command, depth int) {
 			if words, hidden := plainTexts(node); hidden {
 				p.call(words, depth)
 			}
-			for _, assign := range node.Assigns {
-				// Many variables are commands for the program that follows.
-				// The shell expands no pattern and no braces in a value.
-				if value := assign.Value; value != nil && strings.ContainsAny(wordText(value, false), " \t\n;|&") {
-					p.carried(wordText(value, false), depth)
-				}
-			}
+			p.assigned(node.Assigns, depth)
+		case *syntax.DeclClause:
+			p.assigned(node.Args, depth)
 		case *syntax.BinaryCmd:
 			if isPipe(node) && runsText(node.Y) {
 				p.piped(node.X, depth)
@@ -82,6 +78,22 @@ func (p *collected) read(c *Command, depth int) {
 		}
 		return true
 	})
+}
+
+// assigned adds the values of variables: many are commands for a program that starts later.
+func (p *collected) assigned(assigns []*syntax.Assign, depth int) {
+	for _, assign := range assigns {
+		if assign.Value == nil {
+			continue
+		}
+		value := wordText(assign.Value, false) // the shell expands no pattern and no braces in it
+		if assign.Naked {
+			_, value, _ = strings.Cut(value, "=") // in quotes: export "A=b c"
+		}
+		if strings.ContainsAny(value, " \t\n;|&") {
+			p.carried(value, depth)
+		}
+	}
 }
 
 // statement adds a statement in printed form, unless it is a plain call or inside another
@@ -185,8 +197,10 @@ func (p *collected) call(words []string, depth int) {
 		}
 		if isCommandLike(word) {
 			p.carried(word, depth)
-			if strings.HasPrefix(word, "-") {
+			if isOption(word) {
 				p.value(word, depth)
+			} else if assigned := variable.FindString(word); assigned != "" {
+				p.carried(word[len(assigned):], depth)
 			}
 		}
 	}
@@ -194,6 +208,9 @@ func (p *collected) call(words []string, depth int) {
 		p.carried(strings.Join(words[1:], " "), depth)
 	}
 }
+
+// variable is the beginning of a word that sets a variable.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // mostBundled is how many short options and letters of a value are told apart.
 const mostBundled = 32
