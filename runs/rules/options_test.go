@@ -38,6 +38,15 @@ func TestADenyOfOptionsInAnySpelling(t *testing.T) {
 		{"git reset --hard **", []string{"git reset HEAD~1 --hard", "git reset -q --hard", "git reset --har HEAD"}, []string{"git reset --soft HEAD", "git reset hard"}},
 		{"git clean -fdx **", []string{"git clean -xdf", "git clean -x --force -d"}, []string{"git clean -fd"}},
 		{"chmod -R 777 **", []string{"chmod --recursive 777 x", "chmod -v 777 -R x"}, []string{"chmod 777 x", "chmod -R 755 x"}},
+		{"mv -f **", []string{"mv -Tf a b", "mv -T -f a b", "mv a -vTf b"}, []string{"mv -T a b", "mv -tf a", "mv --target-directory=f a"}},
+		{"cp -r **", []string{"cp -Tr a b", "cp -TR a b"}, []string{"cp -tr a", "cp -T a b"}},
+		{"git branch --delete --force **", []string{"git branch -D x", "git branch -df x", "git branch x -D"}, []string{"git branch -d x", "git branch -f x"}},
+		{"git branch -D x", []string{"git branch x -D", "git branch x --delete"}, []string{"git branch x -f"}},
+		{"git branch --force **", []string{"git branch -D x", "git branch -M a b", "git branch -C a b", "git branch -tf a b"}, []string{"git branch -m a b", "git branch -d x"}},
+		{"git branch --move --force **", []string{"git branch -M a b", "git branch -m -f a b"}, []string{"git branch -m a b", "git branch -D x"}},
+		{"git checkout -f **", []string{"git checkout -tf origin/x"}, []string{"git checkout -t origin/x"}},
+		{"git push -d **", []string{"git push -d o x"}, []string{"git push -od o x"}},
+		{"git clean -d **", []string{"git clean -fd"}, []string{"git clean -ed -f"}},
 		{"tar -xzf **", nil, []string{"tar -zxf x"}}, // the value of -f is not known to stay
 	} {
 		for _, command := range test.denied {

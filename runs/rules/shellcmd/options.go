@@ -1,6 +1,7 @@
 package shellcmd
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,12 +21,12 @@ var commuting = map[string]map[string]string{
 	"git push":     {"--force": "-f", "--delete": "-d", "--mirror": "--mirror", "--prune": "--prune", "--no-verify": "--no-verify"},
 	"git reset":    {"--hard": "--hard"},
 	"git clean":    {"--force": "-f"},
-	"git branch":   {"--delete": "-d", "--force": "-f"},
+	"git branch":   {"--delete": "-d", "--force": "-f", "--move": "-m", "--copy": "-c"},
 	"git checkout": {"--force": "-f"},
 }
 
 // takeValues are the short options of these programs whose value is the rest of the word, or the next one.
-const takeValues = "eot"
+var takeValues = map[string]string{"cp": "t", "mv": "t", "git push": "o", "git clean": "e"}
 
 // commutingWords returns a program of commuting, its options in one spelling, sorted, and its other words. It
 // returns false for another program.
@@ -45,9 +46,9 @@ func commutingWords(words []string) (program string, options, others []string, k
 		case strings.HasPrefix(word, "--"):
 			options = append(options, oneOption(long, strings.ToLower(word)))
 		case isOption(word) && word != "-":
-			for _, letter := range strings.ToLower(word[1:]) {
-				options = append(options, "-"+string(letter))
-				if strings.ContainsRune(takeValues, letter) {
+			for _, letter := range word[1:] {
+				options = append(options, "-"+strings.ToLower(string(letter)))
+				if strings.ContainsRune(takeValues[program], letter) {
 					break
 				}
 			}
@@ -82,6 +83,17 @@ func commutingForm(words []string) string {
 	}
 	// An unknown word here stands for itself: not for the options that a rule names.
 	return spelledOnce(program, "", options, strings.ReplaceAll(behind(others), string(UnknownText), string(UnknownWord)))
+}
+
+// forces is an option of git branch that does the same as the small letter with --force.
+var forces = regexp.MustCompile(`^-[A-Za-z]*[CDM]`)
+
+// withForce returns a command with the --force that an option of it includes, and nil for another command.
+func withForce(words []string) []string {
+	if len(words) < 3 || words[0] != "git" || words[1] != "branch" || !slices.ContainsFunc(words[2:], forces.MatchString) {
+		return nil
+	}
+	return slices.Insert(slices.Clone(words), 2, "-f")
 }
 
 // CommutingGlob returns the glob that matches the commands of a glob in the one spelling of their options, in

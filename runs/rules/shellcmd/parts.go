@@ -257,7 +257,11 @@ func (p *collected) command(words []string) {
 			text = one
 		}
 	}
-	p.add(commutingForm(append([]string{OneName(words[0])}, words[1:]...)))
+	plain := append([]string{OneName(words[0])}, words[1:]...)
+	p.add(commutingForm(plain))
+	if forced := withForce(plain); forced != nil {
+		p.add(commutingForm(forced))
+	}
 }
 
 func isOption(word string) bool { return strings.HasPrefix(word, "-") }
