@@ -150,13 +150,25 @@ func gitOptionRuns(words []string, at int) bool {
 // gitReads are the first words of git config that change no setting.
 var gitReads = WordSet("--get --get-all --get-regexp --get-urlmatch --list -l get list")
 
+// gitConfigValues are the options of git config whose value is the next word.
+var gitConfigValues = strings.Fields("-f --file --blob --type --default --comment --value --url")
+
 // gitSets reports whether a word of git config is, or leads to, the name of a setting that it writes, or
 // is a command as its value. What a setting runs depends on its name.
 func gitSets(words []string, at int) bool {
 	if gitReads[words[0]] {
 		return false
 	}
-	named := slices.IndexFunc(words, func(word string) bool { return !isOption(word) && strings.Contains(word, ".") })
+	named := -1
+	for i, word := range words {
+		if isOption(word) || !strings.Contains(word, ".") {
+			continue
+		}
+		named = i
+		if value := i > 0 && slices.ContainsFunc(gitConfigValues, func(option string) bool { return takesNext(words[i-1], option) }); !value {
+			break
+		}
+	}
 	return at <= named || strings.HasPrefix(words[at], "!")
 }
 
