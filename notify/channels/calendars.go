@@ -32,8 +32,8 @@ func (f *file) calendars() (map[string]*escalation.Calendar, error) {
 	}
 	made := make(map[string]*escalation.Calendar, len(f.Calendars))
 	for name, settings := range f.Calendars {
-		if !channelName.MatchString(name) {
-			return nil, fmt.Errorf("calendar %q: a name has 1 to 32 characters of a-z 0-9 _ -", name)
+		if err := checkName("calendar", name); err != nil {
+			return nil, err
 		}
 		var err error
 		if made[name], err = settings.make(); err != nil {

@@ -41,8 +41,8 @@ func (f *file) addNamed(settings *escalation.Settings) error {
 	}
 	settings.Named = map[string]*escalation.Named{}
 	for name, given := range f.Escalations {
-		if !channelName.MatchString(name) {
-			return fmt.Errorf("escalation %q: a name has 1 to 32 characters of a-z 0-9 _ -", name)
+		if err := checkName("escalation", name); err != nil {
+			return err
 		}
 		made, err := given.make(name, settings)
 		if err != nil {

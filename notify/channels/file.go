@@ -71,6 +71,14 @@ const (
 
 var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
+// checkName returns an error for the name of an entry that breaks the rule for names.
+func checkName(what, name string) error {
+	if !channelName.MatchString(name) {
+		return fmt.Errorf("%s %q: a name has 1 to 32 characters of a-z 0-9 _ -", what, name)
+	}
+	return nil
+}
+
 // Load reads the channels in the file of --channels, none if it only has settings of escalations. Its paths are
 // relative to its directory. client sends the requests of HTTP channels. [WithPush] adds the channel to browsers.
 func Load(path string, client *egress.Client) (map[string]notify.Channel, error) {
@@ -88,10 +96,10 @@ func Load(path string, client *egress.Client) (map[string]notify.Channel, error)
 	}
 	made := make(map[string]notify.Channel, len(given.Channels))
 	for name, settings := range given.Channels {
-		switch {
-		case !channelName.MatchString(name):
-			return nil, fmt.Errorf("%s: channel %q: a name has 1 to 32 characters of a-z 0-9 _ -", path, name)
-		case (name == api.PushChannel) != (settings.Kind == api.ChannelPush):
+		if err = checkName("channel", name); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if (name == api.PushChannel) != (settings.Kind == api.ChannelPush) {
 			return nil, fmt.Errorf("%s: channel %q: the channel of kind push has the name push, and no other has", path, name)
 		}
 		if made[name], err = settings.make(filepath.Dir(path), client); err != nil {

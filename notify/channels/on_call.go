@@ -47,8 +47,8 @@ func (f *file) onCall(folder string, client *egress.Client) (map[string]notify.O
 	}
 	made := make(map[string]notify.OnCall, len(f.OnCall))
 	for name, settings := range f.OnCall {
-		if !channelName.MatchString(name) {
-			return nil, fmt.Errorf("oncall %q: a name has 1 to 32 characters of a-z 0-9 _ -", name)
+		if err := checkName("oncall", name); err != nil {
+			return nil, err
 		}
 		request, err := (&channel{URL: settings.URL, Headers: settings.Headers, SecretFiles: settings.SecretFiles}).http(folder, client)
 		if err != nil {
