@@ -107,7 +107,7 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	if secured != nil {
 		options = append(options, client.WithTLS(secured))
 	}
-	server := c.Server
+	server := ServerURL(c.Server)
 	if path, isSocket := strings.CutPrefix(server, "unix:"); isSocket {
 		server = "http://localhost"
 		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -115,9 +115,6 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 		}}
 		defer transport.CloseIdleConnections()
 		options = append(options, client.WithHTTPClient(&http.Client{Transport: transport}))
-	} else if !strings.Contains(server, "://") {
-		server = "http://" + server
-		c.Server = server
 	}
 	opened, err := client.New(server, options...)
 	if err != nil {
@@ -168,11 +165,15 @@ func (c *Connection) Link(handle string) string {
 	if strings.HasPrefix(c.Server, "unix:") {
 		return ""
 	}
-	server := c.Server
-	if !strings.Contains(server, "://") {
-		server = "http://" + server
+	return strings.TrimRight(ServerURL(c.Server), "/") + "/?prompt=" + url.QueryEscape(handle)
+}
+
+// ServerURL returns the URL of a server address, which may have no scheme; unix:PATH stays as it is.
+func ServerURL(server string) string {
+	if strings.Contains(server, "://") || strings.HasPrefix(server, "unix:") {
+		return server
 	}
-	return strings.TrimRight(server, "/") + "/?prompt=" + url.QueryEscape(handle)
+	return "http://" + server
 }
 
 func plainASCII(text string) bool {
