@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type HookDoctor struct {
 
 // Help returns the text below the flags in --help.
 func (c *HookDoctor) Help() string {
-	return `Run it in the environment in which the agent runs: it uses the same HOLDPOINT_TOKEN.
+	return `Run it in the environment in which the agent runs: it uses the same HOLDPOINT_… variables and context.
 
 "ok" holds. "open" is something that the agent, or somebody else with its rights, can still do; docs/agents.md says how to close it. "note" was not checked. "fails" means that the hook does not work.
 
@@ -147,8 +148,11 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 	}
 	f.checkProgram(argv[0])
 	var keys []string
-	connection := console.Connection{Server: console.DefaultServerURL}
-	given := map[string]*string{"--server": &connection.Server, "--ca": &connection.CA, "--client-cert": &connection.ClientCert, "--client-key": &connection.ClientKey}
+	connection := console.Connection{Server: cmp.Or(terminal.Context.Server, console.DefaultServerURL)}
+	given := map[string]*string{
+		"--server": &connection.Server, "--token-file": &connection.TokenFile,
+		"--ca": &connection.CA, "--client-cert": &connection.ClientCert, "--client-key": &connection.ClientKey,
+	}
 	fixed := false
 	for i := 1; i < len(argv); i++ {
 		flag, value, joined := strings.Cut(argv[i], "=")
@@ -174,7 +178,14 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 		}
 		f.add(open, "the hook takes its service from HOLDPOINT_SERVER, which the agent can set: run hook install again")
 	}
-	if parsed, err := url.Parse(connection.Server); err == nil && parsed.Scheme == "http" && !loopback.Is(parsed.Hostname()) {
+	if connection.TokenFile == "" {
+		connection.TokenFile, _ = terminal.LookupEnv("HOLDPOINT_TOKEN_FILE")
+	}
+	connection.FromEnvironment(terminal.LookupEnv)
+	if connection.Server == terminal.Context.Server {
+		connection.Complete(terminal.Context)
+	}
+	if parsed, err := url.Parse(console.ServerURL(connection.Server)); err == nil && parsed.Scheme == "http" && !loopback.Is(parsed.Hostname()) {
 		f.add(open, "%s has no TLS: anyone between the hook and the service can read the token", connection.Server)
 	}
 	f.checkService(ctx, terminal, &connection, keys)

@@ -19,7 +19,7 @@ type Certificates struct {
 	ClientKey  string `from:"HOLDPOINT_CLIENT_KEY" placeholder:"PATH" help:"Private key of the client certificate (PEM; $$HOLDPOINT_CLIENT_KEY)."`
 }
 
-// CertificatePaths are the same flags for storing in a context. They are not read from the
+// CertificatePaths are the same flags for storing in a context or a hook. They are not set from the
 // environment, and are stored as absolute paths.
 type CertificatePaths struct {
 	CA         string `name:"ca" placeholder:"PATH" help:"CA certificates to trust (PEM) instead of the system's. Stores the path, not the file."`
@@ -43,6 +43,15 @@ func (p *CertificatePaths) Absolute(server string) error {
 	certificates := Certificates(*p)
 	_, err := certificates.Config(server)
 	return err
+}
+
+// FromEnvironment fills in missing paths from the environment.
+func (c *Certificates) FromEnvironment(lookupEnv func(string) (string, bool)) {
+	for variable, path := range map[string]*string{"HOLDPOINT_CA": &c.CA, "HOLDPOINT_CLIENT_CERT": &c.ClientCert, "HOLDPOINT_CLIENT_KEY": &c.ClientKey} {
+		if *path == "" {
+			*path, _ = lookupEnv(variable)
+		}
+	}
 }
 
 // Complete fills in missing paths from the context of the same service. It never combines a
