@@ -82,6 +82,7 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if err != nil {
 		return err
 	}
+	c.findCertificates(terminal)
 	if err := c.Absolute(c.Server); err != nil {
 		return err
 	}
@@ -146,6 +147,17 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		terminal.Say("run holdpoint hook resume %s as well: it resumes the agent after each decision", of.name)
 	}
 	return nil
+}
+
+// findCertificates fills in missing paths from where the server's address may come from: the
+// environment and the context.
+func (c *HookInstall) findCertificates(terminal *console.Console) {
+	found := console.Certificates(c.CertificatePaths)
+	found.FromEnvironment(terminal.LookupEnv)
+	if c.Server == terminal.Context.Server {
+		found.Complete(terminal.Context)
+	}
+	c.CertificatePaths = console.CertificatePaths(found)
 }
 
 // installed is the result as JSON.
