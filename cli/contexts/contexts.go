@@ -3,6 +3,7 @@
 package contexts
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -98,7 +99,7 @@ type set struct {
 	console.CertificatePaths
 }
 
-// Run writes a context. There is no flag for the token, because every user can list the
+// Run writes a context. What is not given stays as it was for the same server. There is no flag for the token, because every user can list the
 // command lines of processes.
 func (c *set) Run(terminal *console.Console) error {
 	token := ""
@@ -124,6 +125,12 @@ func (c *set) Run(terminal *console.Console) error {
 	return c.change(terminal, func(contexts *console.Contexts) error {
 		if c.Name == "" {
 			return console.Usage("the name is empty")
+		}
+		if known := contexts.Contexts[c.Name]; known.Server == written.Server {
+			written.Token, written.Actor = cmp.Or(written.Token, known.Token), cmp.Or(written.Actor, known.Actor)
+			paths := console.Certificates{CA: written.CA, ClientCert: written.ClientCert, ClientKey: written.ClientKey}
+			paths.Complete(known)
+			written.CA, written.ClientCert, written.ClientKey = paths.CA, paths.ClientCert, paths.ClientKey
 		}
 		contexts.Contexts[c.Name] = written
 		if contexts.Current == "" {
