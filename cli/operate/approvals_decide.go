@@ -121,8 +121,9 @@ func (c *decision) seen(ctx context.Context, terminal *console.Console, opened *
 }
 
 // splitIDs moves a session's id that precedes the request's to its flag. The first of two
-// words is a session unless a request has that id or handle. Then both words are requests, and one that is also a
-// session is refused: a denial is not confirmed, and would reach a request that nobody meant.
+// words is a session unless an open request has that id or handle, or a settled one that handle.
+// Then both words are requests, and one that is also a session is refused: a denial is not confirmed,
+// and would reach a request that nobody meant.
 func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 	if len(c.IDs) != 2 {
 		return nil
@@ -137,6 +138,10 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 			request[i] = request[i] || item.Request.ID == word || console.NamesHandle(word, item.Request.Handle)
 			session[i] = session[i] || item.SessionID == word
 		}
+	}
+	if !request[0] && !session[0] { // it may have been decided since the person saw it
+		view, err := pendingRef{}.settled(ctx, opened, api.RequestApproval, first)
+		request[0] = err == nil && console.NamesHandle(first, handleOf(view))
 	}
 	if request[0] && (c.SessionID != "" || c.RunID != "") {
 		return nil // the flag says where both requests are
