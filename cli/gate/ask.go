@@ -113,6 +113,9 @@ type asking struct {
 	input      askInput
 	escalation *api.Escalation
 	requestID  string
+	// printed reports that the answer has been printed, and ended is the exit code of that, or why it failed.
+	printed bool
+	ended   error
 }
 
 // asks returns the question as a suspension. An option's id is its text if that is a valid
@@ -159,6 +162,8 @@ func (a *asking) run(ctx context.Context) error {
 		return a.act(ctx, claim, &report)
 	})
 	switch {
+	case a.printed:
+		return a.ended
 	case errors.Is(err, errTimedOut):
 		report, err = askReport{Outcome: string(api.OutcomeExpired), Answers: []string{}}, nil
 	case err == nil && view != nil:
@@ -176,7 +181,8 @@ type sameAsk struct {
 	Session string   `json:"session"`
 }
 
-// act ends the run with the answer.
+// act prints the answer, and then ends the run with it: a repeated call prints nothing of a run that has
+// ended.
 func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (done bool, err error) {
 	settled, err := a.answerOn(claim.Resume)
 	if err != nil {
@@ -203,11 +209,28 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 	if err != nil {
 		return true, fmt.Errorf("encode the output: %w", err)
 	}
-	err = a.complete(ctx, claim.Lease.Fence, output)
-	if errors.Is(err, client.ErrLeaseLost) {
-		return false, err // another call with the same key may have recorded it
+	a.ended = a.print(*report)
+	if _, cause := console.CodeOf(a.ended); cause != nil && a.key != "" {
+		a.letGo(ctx)
+		return true, cause // the next call with the key prints it
 	}
-	return err == nil || ctx.Err() != nil, err
+	a.printed = true
+	a.record(ctx, claim.Lease.Fence, output)
+	return true, nil
+}
+
+// record ends the run of a printed answer. After a signal it tries once more.
+func (a *asking) record(ctx context.Context, fence string, output api.JSON) {
+	err := a.complete(ctx, fence, output)
+	if err != nil && ctx.Err() != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_, err = a.CompleteRun(ctx, a.params.RunID, fence, output)
+	}
+	// Without the lease, another call with the same key ends it.
+	if err != nil && !errors.Is(err, client.ErrLeaseLost) && !errors.Is(err, client.ErrRunState) {
+		a.terminal.Say("the answer was printed, but run %s could not be ended: %v", a.params.RunID, err)
+	}
 }
 
 // answerOn returns the newest answer. It returns an error if the answer is to a different
