@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -31,7 +32,11 @@ func (c *Console) EditInput(ctx context.Context, prompter *Prompter, input api.J
 		// The variable may have arguments, as in "code --wait".
 		editor := exec.CommandContext(ctx, "/bin/sh", "-c", c.Editor+` "$1"`, "sh", path)
 		editor.Stdin, editor.Stdout, editor.Stderr = c.Stdin, c.Stderr, c.Stderr
-		if err := editor.Run(); err != nil {
+		// The terminal sends Ctrl-C to both. The editor handles it, and must not lose its terminal to a shell.
+		_, stop := Notify(os.Interrupt, syscall.SIGQUIT)
+		err := editor.Run()
+		stop()
+		if err != nil {
 			return nil, "", fmt.Errorf("the editor %s: %w", c.Editor, err)
 		}
 		after, err := os.ReadFile(path)
