@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,16 +112,20 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 				return err
 			}
 		}
-		result, err := c.decideRuns(ctx, opened, items, resolution)
-		if err != nil {
-			return err
+		result, lost := c.decideRuns(ctx, opened, items, resolution)
+		if result == nil {
+			return lost
 		}
-		return c.report(ctx, terminal, opened, result, resolution.Behavior)
+		err = c.report(ctx, terminal, opened, result, resolution.Behavior)
+		if lost != nil {
+			return lost
+		}
+		return err
 	})
 }
 
 // decideRuns sends the decision to each run. It stops only if the service does not answer
-// or ctx ends.
+// or ctx ends. Then it returns an error, and also the result if it has decided some.
 func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, items []api.PendingApprovalView, resolution api.ApprovalResolution) (*allResult, error) {
 	var order []string
 	requests := map[string][]api.PendingApprovalView{}
@@ -132,11 +137,18 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 	}
 	result := &allResult{Requests: []api.PendingApprovalView{}, Runs: []api.RunView{}}
 	sessions := map[string]bool{}
-	for _, runID := range order {
+	var lost error
+	for i, runID := range order {
 		run, decided, err := c.send(ctx, opened, runID, requests[runID], resolution)
 		switch {
-		case console.Unanswered(err), ctx.Err() != nil:
-			return nil, err
+		case console.Unanswered(err), err != nil && ctx.Err() != nil:
+			if i == 0 {
+				return nil, err
+			}
+			lost = err
+			for _, runID := range order[i:] {
+				result.FailedRuns = append(result.FailedRuns, failedRun{runID, err.Error()})
+			}
 		case errors.Is(err, client.ErrIdempotencyConflict):
 			result.SkippedRuns = append(result.SkippedRuns, runID)
 		case err != nil:
@@ -147,9 +159,12 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 			sessions[run.SessionID] = true
 			result.Runs = append(result.Runs, *run)
 		}
+		if lost != nil {
+			break
+		}
 	}
 	result.AffectedSessions = len(sessions)
-	return result, nil
+	return result, lost
 }
 
 // send decides the listed requests of one run, bound to their listed content. If some were
@@ -190,13 +205,14 @@ func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, 
 	for i := range result.Runs {
 		followed, err := c.follow(ctx, opened, &result.Runs[i])
 		if err != nil {
-			return err
+			ended = err // the decisions are made all the same
+			break
 		}
 		result.Runs[i] = *followed
-		ended = errors.Join(ended, c.exitCode(followed))
+		ended = cmp.Or(ended, c.exitCode(followed))
 	}
 	if len(result.FailedRuns) > 0 {
-		ended = console.ExitWith(console.ExitError)
+		ended = cmp.Or(ended, console.ExitWith(console.ExitError))
 	}
 	if c.JSON {
 		if err := console.PrintJSON(terminal.Stdout, result); err != nil {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,15 +193,15 @@ func (f following) exitCode(run *api.RunView) error {
 
 // finish follows the run of a decision, prints it, and returns the exit code as an error.
 func (f following) finish(ctx context.Context, terminal *console.Console, asJSON bool, c *client.Client, requestID, what string, run *client.RunResult, about ...console.Field) error {
-	followed, err := f.follow(ctx, c, &run.RunView)
-	if err != nil {
-		return err
+	followed, lost := f.follow(ctx, c, &run.RunView)
+	if lost == nil {
+		run.RunView = *followed
 	}
-	run.RunView = *followed
+	// The decision is made, even if the run could not be followed.
 	if err := printDecided(terminal, asJSON, requestID, what, run, about); err != nil {
 		return err
 	}
-	return f.exitCode(followed)
+	return cmp.Or(lost, f.exitCode(&run.RunView))
 }
 
 // printDecided prints the run after a decision, and the decided request.

@@ -2,6 +2,8 @@ package operate
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,11 +22,69 @@ import (
 // replying is a transport with these replies, in order.
 type replying []func(http.ResponseWriter)
 
+// RoundTrip fails once there are no more replies.
 func (r *replying) RoundTrip(*http.Request) (*http.Response, error) {
+	if len(*r) == 0 {
+		return nil, errors.New("connection refused")
+	}
 	recorder := httptest.NewRecorder()
 	(*r)[0](recorder)
 	*r = (*r)[1:]
 	return recorder.Result(), nil
+}
+
+// A service that is lost halfway hides no decision that it has accepted.
+func TestDecisionsAreShownWhenTheServiceIsLost(t *testing.T) {
+	t.Parallel()
+	lostAfter := func(replies ...string) *client.Client {
+		transport := &replying{}
+		for _, reply := range replies {
+			*transport = append(*transport, func(w http.ResponseWriter) { _, _ = io.WriteString(w, reply) })
+		}
+		opened, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: transport}), client.WithoutMultiplexing())
+		require.NoError(t, err)
+		return opened
+	}
+	var items []api.PendingApprovalView
+	for _, name := range []string{"1", "2", "3"} {
+		items = append(items, api.PendingApprovalView{
+			SessionID: "s" + name, RunID: "r" + name, Request: api.ApprovalRequest{ID: "a" + name, ToolName: "bash", Input: api.JSON(`{"command":"ls"}`)},
+		})
+	}
+	const decided = `{"run_id":"r1","session_id":"s1","status":"running"}`
+	for name, test := range map[string]func(ctx context.Context, terminal *console.Console) error{
+		"several": func(ctx context.Context, terminal *console.Console) error {
+			c, opened := &decisionForAll{}, lostAfter(decided)
+			result, lost := c.decideRuns(ctx, opened, items, api.ApprovalResolution{Behavior: api.BehaviorAllow})
+			require.True(t, console.Unanswered(lost), "%v", lost)
+			require.Len(t, result.FailedRuns, 2)
+			code, _ := console.CodeOf(c.report(ctx, terminal, opened, result, api.BehaviorAllow))
+			require.Equal(t, console.ExitError, code)
+			return lost
+		},
+		"several, followed": func(ctx context.Context, terminal *console.Console) error {
+			c, opened := &decisionForAll{following: following{Wait: true}}, lostAfter(decided)
+			result, err := c.decideRuns(ctx, opened, items[:1], api.ApprovalResolution{Behavior: api.BehaviorAllow})
+			require.NoError(t, err)
+			return c.report(ctx, terminal, opened, result, api.BehaviorAllow)
+		},
+		"one, followed": func(ctx context.Context, terminal *console.Console) error {
+			run := &client.RunResult{RunView: api.RunView{RunID: "r1", Status: api.StatusRunning}}
+			return following{Wait: true}.finish(ctx, terminal, false, lostAfter(), "a1", "allowed", run)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			err := test(t.Context(), &console.Console{Stdout: &out, Stderr: io.Discard, Now: time.Now})
+			require.True(t, console.Unanswered(err), "%s: %v", name, err)
+			require.Contains(t, out.String(), "allowed", name)
+			require.Contains(t, out.String(), "r1", name)
+		})
+	}
+	// Where nothing was decided, there is nothing to show.
+	result, err := (&decisionForAll{}).decideRuns(t.Context(), lostAfter(), items, api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	require.True(t, console.Unanswered(err))
+	require.Nil(t, result)
 }
 
 // A proxy without a backend says nothing about the run of a decision that the service has accepted.
