@@ -7,16 +7,17 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Decisions returns the decisions of a run, in order.
-func Decisions(ctx context.Context, c *client.Client, runID string) ([]api.Resolution, error) {
-	decisions := []api.Resolution{}
+// Decisions returns the decisions of a run, in order, and the id of its newest event; "" if it has none.
+func Decisions(ctx context.Context, c *client.Client, runID string) (decisions []api.Resolution, newest string, err error) {
+	decisions = []api.Resolution{}
 	for entry, err := range c.AllRunEvents(ctx, runID, client.EventListParams{}) {
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
+		newest = entry.ID
 		if change, err := client.ChangeIn(&entry); err == nil { // a worker's event may have such members in another form
 			decisions = append(decisions, change.Resolutions...)
 		}
 	}
-	return decisions, nil
+	return decisions, newest, nil
 }

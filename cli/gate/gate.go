@@ -294,7 +294,7 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 // outcomeOf returns the resolution of the run's last request from its events, for a run
 // that was ended by it (an expired or cancelled question).
 func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
-	decisions, err := console.Decisions(ctx, g.Client, g.params.RunID)
+	decisions, _, err := console.Decisions(ctx, g.Client, g.params.RunID)
 	if len(decisions) == 0 {
 		return api.Resolution{}, err
 	}

@@ -93,11 +93,12 @@ type runsShow struct {
 // Run prints the run.
 func (c *runsShow) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
-		run, err := opened.GetRun(ctx, c.RunID)
+		// The events first: the run and the stream then miss none after them.
+		decisions, newest, err := console.Decisions(ctx, opened, c.RunID)
 		if err != nil {
 			return err
 		}
-		decisions, err := console.Decisions(ctx, opened, c.RunID)
+		run, err := opened.GetRun(ctx, c.RunID)
 		if err != nil {
 			return err
 		}
@@ -112,15 +113,15 @@ func (c *runsShow) Run(ctx context.Context, terminal *console.Console) error {
 		if err != nil || !c.Follow {
 			return err
 		}
-		return c.follow(ctx, terminal, opened)
+		return c.follow(ctx, terminal, opened, newest)
 	})
 }
 
-// follow prints the events after the snapshot, and continues after a lost connection.
-func (c *runsShow) follow(ctx context.Context, terminal *console.Console, opened *client.Client) error {
+// follow prints the events after one, and continues after a lost connection.
+func (c *runsShow) follow(ctx context.Context, terminal *console.Console, opened *client.Client, after string) error {
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
-	for event, err := range opened.StreamRun(ctx, c.RunID, "") {
+	for event, err := range opened.StreamRun(ctx, c.RunID, after) {
 		switch {
 		case ctx.Err() != nil:
 			return nil

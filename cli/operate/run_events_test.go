@@ -1,12 +1,47 @@
 package operate
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 )
+
+// The stream continues after the events that were read before the run, so that none between them is lost.
+func TestFollowMissesNoEvent(t *testing.T) {
+	t.Parallel()
+	const ended = `{"id":"4","session_id":"s","run_id":"r","timestamp_ms":2,"event":{"type":"completed"}}`
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/runs/r":
+			_, _ = io.WriteString(w, `{"run_id":"r","session_id":"s","status":"running"}`)
+		case "/v1/runs/r/events":
+			_, _ = io.WriteString(w, `[{"id":"3","session_id":"s","run_id":"r","timestamp_ms":1,"event":{"type":"running"}}]`)
+		case "/v1/runs/r/stream":
+			w.Header().Set("Content-Type", "text/event-stream")
+			if r.Header.Get("Last-Event-ID") == "3" {
+				fmt.Fprintf(w, "id: 4.0123456\nevent: completed\ndata: %s\n\n", ended)
+				return
+			}
+			_, _ = io.WriteString(w, "id: 4.0123456\nevent: snapshot\ndata: {\"run_id\":\"r\",\"status\":\"completed\"}\n\n")
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(service.Close)
+	var out bytes.Buffer
+	show := runsShow{Connection: console.Connection{Server: service.URL}, runRef: runRef{RunID: "r"}, Follow: true}
+	require.NoError(t, show.Run(t.Context(), &console.Console{Stdout: &out, Stderr: io.Discard, Now: time.Now}))
+	require.Contains(t, out.String(), "4  completed")
+}
 
 // Only the service's events say what was decided.
 func TestAWorkersEventDecidesNothing(t *testing.T) {
