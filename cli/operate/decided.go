@@ -108,7 +108,7 @@ type approvalsList struct {
 	console.Connection
 	console.Format
 	ofSession
-	limited
+	Limit   *int   `placeholder:"N" help:"With --decided: maximum number (default 100); 0 for all."`
 	Decided bool   `help:"List decided requests, newest first, instead of pending ones."`
 	By      string `placeholder:"NAME" help:"With --decided: only decisions by this person."`
 }
@@ -117,6 +117,13 @@ type approvalsList struct {
 func (c *approvalsList) Run(ctx context.Context, terminal *console.Console) error {
 	if c.By != "" && !c.Decided {
 		return console.Usage("--by needs --decided")
+	}
+	limit := defaultLimit
+	if c.Limit != nil {
+		if !c.Decided {
+			return console.Usage("--limit needs --decided")
+		}
+		limit = *c.Limit
 	}
 	return c.Call(func(opened *client.Client) error {
 		if !c.Decided {
@@ -134,7 +141,7 @@ func (c *approvalsList) Run(ctx context.Context, terminal *console.Console) erro
 					return
 				}
 			}
-		}, c.Limit)
+		}, limit)
 		if err != nil {
 			return err
 		}

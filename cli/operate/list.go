@@ -83,6 +83,9 @@ type limited struct {
 	Limit int `default:"100" placeholder:"N" help:"Maximum number (default ${default}); 0 for all."`
 }
 
+// defaultLimit is the default of limited.
+const defaultLimit = 100
+
 // collect reads pages until it has as many records as the limit. It refuses a negative
 // limit.
 func collect[T any](all iter.Seq2[T, error], limit int) ([]T, error) {
