@@ -14,6 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -85,10 +87,14 @@ func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys,
 		if rewrapped == endpoints[i].DataKey {
 			continue
 		}
-		if err := manager.Rewrap(auth.With(ctx, auth.CommandLine()), endpoints[i].WebhookID, rewrapped); err != nil {
+		err = manager.Rewrap(auth.With(ctx, auth.CommandLine()), endpoints[i].WebhookID, rewrapped)
+		switch {
+		case refusal.CodeOf(err) == api.CodeWebhookNotFound: // deleted since it was listed, with its key
+		case err != nil:
 			return changed, fmt.Errorf("webhook %s: %w", endpoints[i].WebhookID, err)
+		default:
+			changed++
 		}
-		changed++
 	}
 	return changed, nil
 }
@@ -163,9 +169,15 @@ func rewrapAll(ctx context.Context, opened store.Store, keys *sealing.Keys, nowM
 	return done, err
 }
 
+// runKeys is the part of a store with the data keys of runs.
+type runKeys interface {
+	DataKeys(ctx context.Context, after string, limit int) ([]reads.RunKey, error)
+	Do(ctx context.Context, command runs.Command) (runs.Reply, error)
+}
+
 // rewrapRuns encrypts the data keys of runs with the first key, and returns the number of
 // changes.
-func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (changed int, err error) {
+func rewrapRuns(ctx context.Context, opened runKeys, keys *sealing.Keys) (changed int, err error) {
 	for after := ""; ; {
 		page, err := opened.DataKeys(ctx, after, store.KeyPage)
 		if err != nil {
@@ -180,10 +192,14 @@ func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (ch
 			if rewrapped == one.DataKey {
 				continue
 			}
-			if _, err := opened.Do(ctx, &runs.RewrapDataKey{RunKey: one, Rewrapped: rewrapped}); err != nil {
+			reply, err := opened.Do(ctx, &runs.RewrapDataKey{RunKey: one, Rewrapped: rewrapped})
+			switch {
+			case refusal.CodeOf(err) == api.CodeRunNotFound: // trimmed since the page was read, with its key
+			case err != nil:
 				return changed, fmt.Errorf("run %s: %w", one.RunID, err)
+			case !reply.Existing:
+				changed++
 			}
-			changed++
 		}
 		if len(page) < store.KeyPage {
 			return changed, nil

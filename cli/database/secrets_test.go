@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"database/sql"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/inprocess"
@@ -133,6 +137,43 @@ func TestRewrapReachesEveryDataKey(t *testing.T) {
 			require.Zero(t, done.Changed+done.Unreadable)
 		})
 	}
+}
+
+// meanwhile is a store in which runs are deleted or end after their keys were read.
+type meanwhile struct {
+	keys    []reads.RunKey
+	replies map[string]error // by run; nil for one that has ended
+}
+
+func (m *meanwhile) DataKeys(context.Context, string, int) ([]reads.RunKey, error) {
+	return m.keys, nil
+}
+
+func (m *meanwhile) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
+	err, concurrent := m.replies[command.(*runs.RewrapDataKey).RunID]
+	return runs.Reply{Existing: concurrent && err == nil}, err
+}
+
+// A run that is deleted or ends meanwhile has no key any more: it is not counted, and the other runs follow.
+func TestRewrapSkipsRunsThatAreGone(t *testing.T) {
+	t.Parallel()
+	parse := func(lines string) *sealing.Keys {
+		keys, err := sealing.Parse(lines)
+		require.NoError(t, err)
+		return keys
+	}
+	wrapped := parse(oldKey).NewDataKey()
+	opened := &meanwhile{replies: map[string]error{"gone": refusal.UnknownRun("gone"), "ended": nil}}
+	for _, runID := range []string{"gone", "ended", "open"} {
+		opened.keys = append(opened.keys, reads.RunKey{SessionID: "s", RunID: runID, DataKey: wrapped})
+	}
+	changed, err := rewrapRuns(t.Context(), opened, parse(newKey+"\n"+oldKey))
+	require.NoError(t, err)
+	require.Equal(t, 1, changed)
+
+	opened.replies["ended"] = runs.ErrUnavailable
+	_, err = rewrapRuns(t.Context(), opened, parse(newKey+"\n"+oldKey))
+	require.ErrorIs(t, err, runs.ErrUnavailable)
 }
 
 // Keys of callbacks are required as long as a callback is pending, and no longer.
