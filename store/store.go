@@ -218,6 +218,16 @@ func Migrate(ctx context.Context, url string, do func(*migrations.Migrator) erro
 	return do(migrator)
 }
 
+// CheckExists returns an error that wraps sqlite.ErrMissing if a URL names an SQLite file that does not
+// exist, or as for Open. It opens nothing.
+func CheckExists(url string) error {
+	at, err := locate(url)
+	if err != nil || at.path == "" {
+		return err
+	}
+	return sqlite.CheckExists(at.path)
+}
+
 // SchemaStatus returns every step of the schema of a URL's database, and whether it is applied.
 // It is read-only, even for a missing database, and may run next to services. Errors: as for
 // Open.

@@ -48,6 +48,8 @@ func (f Flag) explain(err error) error {
 		return console.Usage("--database: %w", err)
 	case errors.Is(err, sqlite.ErrInUse):
 		return fmt.Errorf("%w: is another holdpoint service running on it?", err)
+	case errors.Is(err, sqlite.ErrMissing):
+		return fmt.Errorf("%w: check the path in --database, or create it with holdpoint migrate up", err)
 	case errors.Is(err, migrations.ErrSchemaBehind):
 		return fmt.Errorf("%w: run holdpoint migrate up, or serve without --migrate=off", err)
 	case errors.Is(err, fs.ErrPermission):

@@ -61,6 +61,9 @@ type migrateDown struct {
 
 // Run shows what will be lost, asks, and reverts one migration.
 func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error {
+	if err := store.CheckExists(c.Database); err != nil {
+		return c.explain(err)
+	}
 	connected, err := store.Connected(ctx, c.Database)
 	if err != nil {
 		return c.explain(err)

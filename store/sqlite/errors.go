@@ -7,12 +7,25 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // ErrInUse says that another process, or another store of this one, has the file open.
 var ErrInUse = errors.New("the database file is in use by another process")
+
+// ErrMissing says that the database file does not exist where it may not be created.
+var ErrMissing = errors.New("the database file does not exist")
+
+// missingError is an ErrMissing with the path. A schema of nothing is behind as well.
+type missingError struct{ path string }
+
+func (e missingError) Error() string { return "database file " + e.path + " does not exist" }
+
+func (missingError) Is(target error) bool {
+	return target == ErrMissing || target == migrations.ErrSchemaBehind
+}
 
 // resultCode returns SQLite's primary result code of an error, or -1 for other errors.
 func resultCode(err error) int {

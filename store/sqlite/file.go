@@ -142,6 +142,21 @@ func realPath(path string) (string, error) {
 	return path, nil
 }
 
+// CheckExists returns an error that wraps [ErrMissing] if there is no file at a path. It creates nothing.
+func CheckExists(path string) error {
+	if path == Memory {
+		return nil
+	}
+	path, err := realPath(path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return missingError{path}
+	}
+	return nil
+}
+
 // fileURI returns the driver's name of a file, whatever characters its path has.
 func fileURI(path, settings string) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + settings

@@ -70,9 +70,14 @@ var (
 
 // Open opens or creates the database file at a path, or one in memory ([Memory]). It returns an
 // error that wraps [ErrInUse] if another process has the file, [migrations.ErrSchemaBehind] with
-// KeepSchema if the schema is old, or [migrations.ErrSchemaAhead] if it is newer than this
+// KeepSchema if the schema is old, also [ErrMissing] if there is no file, or [migrations.ErrSchemaAhead] if it is newer than this
 // program.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
+	if options.KeepSchema {
+		if err := CheckExists(path); err != nil {
+			return nil, err
+		}
+	}
 	owned, err := openFile(ctx, path)
 	if err != nil {
 		return nil, err
