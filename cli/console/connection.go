@@ -128,7 +128,7 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	if Unanswered(err) {
 		return fmt.Errorf("no holdpoint service answers at %s (%w)\n"+
 			"           start one with: %s serve\n"+
-			"           or set its address with --server URL or HOLDPOINT_SERVER", c.Server, err, Program())
+			"           or set its address with --server URL or HOLDPOINT_SERVER", ServerURL(c.Server), err, Program())
 	}
 	return err
 }
