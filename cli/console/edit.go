@@ -57,6 +57,20 @@ func (c *Console) EditInput(ctx context.Context, prompter *Prompter, input api.J
 	}
 }
 
+// ConfirmedEdit is EditInput, and then shows the changes and asks whether to allow them. No is a usage error.
+func (c *Console) ConfirmedEdit(ctx context.Context, prompter *Prompter, input api.JSON) (api.JSON, error) {
+	edited, changes, err := c.EditInput(ctx, prompter, input)
+	if err != nil {
+		return nil, err
+	}
+	c.Say("The input is changed:\n%s", changes)
+	line, err := prompter.Line("Allow the edited input? [y/N] ")
+	if err != nil || !strings.HasPrefix(strings.ToLower(line), "y") {
+		return nil, Usage("nothing was decided")
+	}
+	return edited, nil
+}
+
 // changedLines returns the removed and added lines, printable, without the unchanged lines
 // before and after them; "" if nothing changed.
 func changedLines(before, after string) string {

@@ -34,7 +34,7 @@ func (c *Console) Table(header []string, rows [][]string) error {
 	for i, line := range lines {
 		var text strings.Builder
 		for column, cell := range line {
-			cell = cutTo(cell, widths[column])
+			cell = Fit(cell, widths[column])
 			text.WriteString(cell)
 			if column < len(line)-1 {
 				text.WriteString(strings.Repeat(" ", widths[column]-widthOf(cell)+columnGap))
@@ -84,12 +84,9 @@ func fit(widths []int, columns int, least []int) {
 	}
 }
 
-// Fit shortens a printable text to a number of terminal columns.
-func Fit(text string, columns int) string { return cutTo(text, columns) }
-
 // Pad is Fit, and fills up shorter texts with blanks.
 func Pad(text string, columns int) string {
-	text = cutTo(text, columns)
+	text = Fit(text, columns)
 	return text + strings.Repeat(" ", max(columns-widthOf(text), 0))
 }
 
@@ -144,8 +141,8 @@ const (
 	leastColumns = 8 // below that nobody reads
 )
 
-// cutTo shortens a text to a number of terminal columns.
-func cutTo(text string, columns int) string {
+// Fit shortens a printable text to a number of terminal columns.
+func Fit(text string, columns int) string {
 	if widthOf(text) <= columns {
 		return text
 	}

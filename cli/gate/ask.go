@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -92,11 +91,6 @@ func (c *Ask) check() error {
 			return console.Usage("an --option is empty")
 		case slices.Contains(c.Option[:i], option):
 			return console.Usage("--option %s is given twice", option)
-		}
-	}
-	for _, text := range append([]string{c.Question}, c.Option...) {
-		if !utf8.ValidString(text) {
-			return console.Usage("question and options must be valid UTF-8")
 		}
 	}
 	return nil

@@ -145,11 +145,6 @@ func (c *Exec) input() (callInput, error) {
 	if len(c.Command) == len(argv) && strings.HasPrefix(argv[0], "-") {
 		return callInput{}, console.UnknownFlagError{Flag: argv[0]}
 	}
-	for i, argument := range argv {
-		if !utf8.ValidString(argument) {
-			return callInput{}, console.Usage("argument %d is not valid UTF-8, so it could not be shown to the person who decides", i)
-		}
-	}
 	cwd, err := os.Getwd()
 	if err == nil {
 		cwd, err = filepath.EvalSymlinks(cwd)

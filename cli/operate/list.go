@@ -148,6 +148,15 @@ func printDelivered(terminal *console.Console, asJSON bool, result any, delivere
 	return nil
 }
 
+// printDeleted prints that a record of a kind, such as "webhook", was deleted.
+func printDeleted(terminal *console.Console, asJSON bool, kind, id string) error {
+	if asJSON {
+		return console.PrintJSON(terminal.Stdout, map[string]any{kind + "_id": id, "deleted": true})
+	}
+	terminal.Say("deleted %s %s", kind, id)
+	return nil
+}
+
 func printRecord[T any](terminal *console.Console, asJSON bool, record *T, fields func(*T, time.Time) []console.Field) error {
 	if asJSON {
 		return console.PrintJSON(terminal.Stdout, record)

@@ -91,14 +91,7 @@ func (c *addressesRemove) Run(ctx context.Context, terminal *console.Console) er
 		if err := opened.RemoveAddress(ctx, c.AddressID); err != nil {
 			return err
 		}
-		if c.JSON {
-			return console.PrintJSON(terminal.Stdout, struct {
-				AddressID string `json:"address_id"`
-				Deleted   bool   `json:"deleted"`
-			}{c.AddressID, true})
-		}
-		terminal.Say("address %s is deleted", c.AddressID)
-		return nil
+		return printDeleted(terminal, c.JSON, "address", c.AddressID)
 	})
 }
 

@@ -146,17 +146,10 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 				continue
 			}
 			if word[0] == 'e' {
-				edited, changes, err := r.terminal.EditInput(ctx, r.prompter, request.Input)
-				if err != nil {
+				if resolution.UpdatedInput, err = r.terminal.ConfirmedEdit(ctx, r.prompter, request.Input); err != nil {
 					r.terminal.Say("%s", console.Explain(err, now))
 					continue
 				}
-				r.terminal.Say("The input is changed:\n%s", changes)
-				if line, err := r.prompter.Line("Allow the edited input? [y/N] "); err != nil || !strings.HasPrefix(strings.ToLower(line), "y") {
-					r.terminal.Say("nothing was decided")
-					continue
-				}
-				resolution.UpdatedInput = edited
 			}
 		case "d", "deny", "n", "no":
 			resolution.Behavior = api.BehaviorDeny

@@ -193,14 +193,7 @@ func (c *webhooksDelete) Run(ctx context.Context, terminal *console.Console) err
 		if err := opened.RemoveWebhook(ctx, c.WebhookID); err != nil {
 			return err
 		}
-		if c.JSON {
-			return console.PrintJSON(terminal.Stdout, struct {
-				WebhookID string `json:"webhook_id"`
-				Deleted   bool   `json:"deleted"`
-			}{c.WebhookID, true})
-		}
-		terminal.Say("deleted webhook %s", c.WebhookID)
-		return nil
+		return printDeleted(terminal, c.JSON, "webhook", c.WebhookID)
 	})
 }
 

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"io"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -48,16 +47,7 @@ func editInput(terminal *console.Console) func(context.Context, api.JSON) (api.J
 	return func(ctx context.Context, input api.JSON) (api.JSON, error) {
 		prompter := console.NewPrompter(terminal)
 		defer prompter.Close()
-		after, changes, err := terminal.EditInput(ctx, prompter, input)
-		if err != nil {
-			return nil, err
-		}
-		terminal.Say("The input is changed:\n%s", changes)
-		line, err := prompter.Line("Allow the edited input? [y/N] ")
-		if err == nil && strings.HasPrefix(strings.ToLower(line), "y") {
-			return after, nil
-		}
-		return nil, console.Usage("nothing was decided")
+		return terminal.ConfirmedEdit(ctx, prompter, input)
 	}
 }
 
