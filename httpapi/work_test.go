@@ -225,6 +225,7 @@ func testWork(t *testing.T, a *rig) {
 		require.Contains(t, page.text, `"next_after":null`)
 		after := a.get(t, "/v1/runs/"+run.run+"/outputs?after="+page.textAt("items", 0, "event_id")).want(http.StatusOK)
 		require.Empty(t, after.list("items"))
+		a.get(t, "/v1/runs/"+run.run+"/outputs?after=9223372036854775807").refused(api.CodeEventCursorReset)
 		a.get(t, "/v1/runs/"+run.run+"/outputs?after=x").refused(api.CodeInvalidEventCursor)
 		a.get(t, "/v1/runs/"+run.run+"/outputs?limit=0").refused(api.CodeInvalidLimit)
 		a.get(t, "/v1/runs/no%20id/outputs").refused(api.CodeRunNotFound)

@@ -105,7 +105,7 @@ LIMIT $2::bigint`),
 		CROSS JOIN LATERAL (
 			SELECT * FROM events AS one
 			WHERE one.session_id = r.session_id AND one.run_id = r.run_id
-				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
+				AND one.event_id > $2::bigint AND one.event_id BETWEEN r.first_event_id AND r.last_event_id
 				AND {one is about a request}
 			ORDER BY one.event_id LIMIT $3::bigint
 		) AS v
@@ -126,7 +126,7 @@ LIMIT $2::bigint`),
 		CROSS JOIN LATERAL (
 			SELECT * FROM events AS one
 			WHERE one.session_id = r.session_id AND one.type = 'output' AND one.run_id = r.run_id
-				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
+				AND one.event_id > $2::bigint AND one.event_id BETWEEN r.first_event_id AND r.last_event_id
 			ORDER BY one.event_id LIMIT $3::bigint
 		) AS e
 		WHERE r.run_id = $1 AND r.output_count > 0`),

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -117,6 +118,13 @@ var eventTests = map[string]func(*harness){
 		require.Equal(h, `{"type":"note","text":"two"}`, string(page[1].Body))
 		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: "s", After: 100, Limit: 10, MaxBytes: api.MaxReplyBytes})
 		requireCode(h, api.CodeEventCursorReset, err)
+		for _, q := range []reads.EventQuery{
+			{SessionID: "s"}, {SessionID: "s", AboutRequests: true}, {RunID: "r-1"}, {RunID: "r-1", Outputs: true}, {RunID: "r-1", AboutRequests: true},
+		} {
+			q.After, q.Limit, q.MaxBytes = math.MaxInt64, 10, api.MaxReplyBytes
+			_, _, err := h.store.EventsWithin(h.ctx, q)
+			requireCode(h, api.CodeEventCursorReset, err)
+		}
 	},
 	"events/the newest outputs are shown": func(h *harness) {
 		h.create("s", "r")
