@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -11,12 +12,15 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// oneOf adds a condition that a column has one of the values; with none, nothing matches.
+// oneOf adds a condition that a column has one of the values; with none, nothing matches. The last value is repeated
+// until there are a power of two: connections keep each statement that they have prepared.
 func (f *filter) oneOf(column string, values []string) {
 	if len(values) == 0 {
 		f.and("1 = 0")
 		return
 	}
+	missing := 1<<bits.Len(uint(len(values)-1)) - len(values)
+	values = slices.Concat(values, slices.Repeat(values[len(values)-1:], missing))
 	places := make([]string, len(values))
 	for i, value := range values {
 		places[i] = f.argument(value)

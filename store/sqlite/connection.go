@@ -32,7 +32,8 @@ func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
 	return &connection{conn: conn, statements: map[string]*sql.Stmt{}}, nil
 }
 
-// prepare returns the statement of a query text. There are few: all texts are in this package.
+// prepare returns the statement of a query text, which stays prepared. There are few texts: each is a constant or is
+// built from a query's filters, and lists of values have few lengths.
 func (c *connection) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if statement, there := c.statements[query]; there {
 		return statement, nil
