@@ -79,6 +79,11 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 				add("CountDecisions", q, func(r *read.Reader) { _, _ = r.CountDecisions(ctx, q) })
 			}
 		}
+		for _, q := range []reads.DecisionQuery{{}, {AgentID: "a"}, {ResolvedBy: "p"}, {Outcome: api.OutcomeAllowed}, {SinceMs: 1}} {
+			q.SessionID, q.Limit = session, 1
+			add("Decisions", q, func(r *read.Reader) { _, _ = r.Decisions(ctx, q) })
+			add("CountDecisions", q, func(r *read.Reader) { _, _ = r.CountDecisions(ctx, q) })
+		}
 		for _, after := range []*reads.RulePosition{nil, {CreatedAtMs: 1, RuleID: "l"}} {
 			q := reads.RuleQuery{SessionID: session, After: after, Limit: 1}
 			add("Rules", q, func(r *read.Reader) { _, _ = r.Rules(ctx, q) })
