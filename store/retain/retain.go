@@ -49,11 +49,12 @@ type Statements struct {
 
 // The statements of retention that are the same in both engines, whose tests check their plans: of session $1,
 // the number of outputs among the events from $2 and before $3, the deletion of these events, which returns
-// their runs, and the deletion of the session's idempotency records.
+// their runs, and the deletion of the session's idempotency records and of its rules' version.
 const (
-	sqlTrimOutputs = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
-	sqlTrimEvents  = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
-	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
+	sqlTrimOutputs     = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
+	sqlTrimEvents      = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
+	sqlTrimRecords     = `DELETE FROM idempotency_records WHERE scope = $1`
+	sqlTrimRuleVersion = `DELETE FROM rule_versions WHERE session_id = $1`
 )
 
 // Retention is the implementation of both engines: the part of [upkeep.Keeper] that deletes decided rows,
@@ -121,6 +122,10 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	trimmed.Session = true
 	// A session's keys do not apply to another session with its id.
 	if _, err := tx.Write(ctx, sqlTrimRecords, sessionID); err != nil {
+		return trimmed, err
+	}
+	// No rule of the session is in force. The first rule of another session with its id begins at a random version.
+	if _, err := tx.Write(ctx, sqlTrimRuleVersion, sessionID); err != nil {
 		return trimmed, err
 	}
 	// Without a line in the audit's own log, another session with the id would look like a forgery.

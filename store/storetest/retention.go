@@ -39,6 +39,14 @@ func (h *harness) trim(sessionID string, limit int) (total upkeep.Trimmed) {
 	}
 }
 
+// ruleVersion returns the version of a session's rules, 0 without a row.
+func (h *harness) ruleVersion(sessionID string) int64 {
+	h.Helper()
+	version, _, _, err := h.store.(runs.RuleReader).StandingRules(h.ctx, sessionID, 10, 1<<20)
+	require.NoError(h, err)
+	return version
+}
+
 func (h *harness) finished() []string {
 	h.Helper()
 	found, err := h.store.FinishedRuns(h.ctx, h.clock.NowMs(), upkeep.FinishedRun{}, 1000)
@@ -187,7 +195,9 @@ var retentionTests = map[string]func(*harness){
 		require.Zero(h, h.trim("s", 100), "a rule is in force")
 		h.do(&runs.RevokeRule{SessionID: "s", RuleID: "l"})
 		h.clock.Advance(1)
+		require.Positive(h, h.ruleVersion("s"))
 		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("s", 100))
+		require.Zero(h, h.ruleVersion("s"), "nothing of the session is left")
 		h.finish("s", "r")
 		require.Equal(h, int64(1), h.events("s")[0].EventID)
 	},
@@ -200,8 +210,11 @@ var retentionTests = map[string]func(*harness){
 		h.clock.Advance(1)
 		require.True(h, h.trim("s", 100).Session)
 		require.Equal(h, []string{"l 0"}, h.rules(reads.RuleQuery{Limit: 10}), "it has its own horizon")
+		require.Zero(h, h.ruleVersion("s"))
 		h.finish("s", "r")
 		require.Equal(h, int64(1), h.events("s")[0].EventID)
+		h.addRule("s", "next", anyInput)
+		require.Equal(h, "next", h.settledBy("s", "later", approval("a")))
 	},
 	"retention/a used-up rule keeps no session, and goes after the last request that it settled": func(h *harness) {
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "twice", ToolName: "bash", Match: anyInput, MaxUses: 2, Actor: person})
