@@ -11,19 +11,23 @@ import { Command, MemorySaver } from "@langchain/langgraph";
 export function approvedBy(makeGraph) {
   return async (task) => {
     const saver = new MemorySaver();
-    if (task.checkpoint !== undefined) restore(saver, task.checkpoint);
+    // How often each id was interrupted: releases of LangGraph give all interrupts of a node one id.
+    const { times = {}, ...kept } = task.checkpoint ?? {};
+    const idOf = ({ id }) => (times[id] > 1 ? `${id}:${times[id]}` : id);
+    if (task.checkpoint !== undefined) restore(saver, kept);
     const graph = makeGraph(saver);
     const thread = { configurable: { thread_id: task.runId } };
     let settled = task.resume;
-    let next = task.checkpoint === undefined ? task.input : await answers(graph, thread, settled);
+    let next = task.checkpoint === undefined ? task.input : await answers(graph, thread, idOf, settled);
     for (;;) {
       const state = await graph.invoke(next, thread);
       const waiting = await interrupts(graph, thread);
       if (waiting.length === 0) return state;
+      for (const { id } of waiting) times[id] = (times[id] ?? 0) + 1; // all before were answered
       // It throws, and the handler begins again with the checkpoint once everything is settled,
       // unless standing rules settle it at once.
-      settled = await task.suspend({ checkpoint: snapshot(saver), approvals: waiting.map(approval) });
-      next = await answers(graph, thread, settled);
+      settled = await task.suspend({ checkpoint: { ...snapshot(saver), times }, approvals: waiting.map((one) => approval(one, idOf(one))) });
+      next = await answers(graph, thread, idOf, settled);
     }
   };
 }
@@ -36,18 +40,18 @@ function requestOf({ value }) {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** What a person is asked. The id of the interrupt keeps several apart. */
-function approval(interrupt) {
+/** What a person is asked. The id keeps several apart. */
+function approval(interrupt, id) {
   const { action_request: { action, args }, description } = requestOf(interrupt);
-  return { id: interrupt.id, tool_call_id: interrupt.id, tool_name: action, input: args, ...(description ? { description } : {}) };
+  return { id, tool_call_id: id, tool_name: action, input: args, ...(description ? { description } : {}) };
 }
 
 /** Returns an answer to each interrupt by its id. What is not known to be allowed is ignored. */
-async function answers(graph, thread, settled) {
+async function answers(graph, thread, idOf, settled) {
   const decisions = new Map(settled?.approvals.map(({ request, resolution }) => [request.id, resolution]));
   const resume = {};
   for (const interrupt of await interrupts(graph, thread)) {
-    const answer = answerOf(requestOf(interrupt), decisions.get(interrupt.id));
+    const answer = answerOf(requestOf(interrupt), decisions.get(idOf(interrupt)));
     resume[interrupt.id] = Array.isArray(interrupt.value) ? [answer] : answer;
   }
   return new Command({ resume });

@@ -1,0 +1,68 @@
+// Holds the bridge of LangGraph.js to what its page says, with graphs and a task of its own.
+import { Annotation, END, START, StateGraph, interrupt } from "@langchain/langgraph";
+import { approvedBy } from "./bridge.mjs";
+
+const same = (got, want) => {
+  if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${JSON.stringify(got)} and not ${JSON.stringify(want)}`);
+};
+
+/**
+ * Handles a run until it ends, and returns its output and what was asked. decide returns the decision about the nth request; one that was
+ * decided is not asked again. Each suspension ends the handler, or with a rule only the first does.
+ */
+async function ended(graph, decide, byRule = false) {
+  const settled = new Map();
+  const asked = [];
+  const claim = { runId: "run-1", input: {} };
+  for (;;) {
+    const suspended = new Error("suspended");
+    const suspend = async ({ checkpoint, approvals }) => {
+      for (const request of approvals) {
+        if (settled.has(request.id)) continue;
+        asked.push(request);
+        settled.set(request.id, { request, resolution: decide(asked.length) });
+      }
+      const resume = { approvals: approvals.map(({ id }) => settled.get(id)), questions: [] };
+      if (byRule && claim.resume) return resume;
+      Object.assign(claim, { checkpoint: JSON.parse(JSON.stringify(checkpoint)), resume });
+      throw suspended;
+    };
+    const output = await approvedBy(graph)({ ...claim, suspend }).catch((error) => {
+      if (error !== suspended) throw error;
+    });
+    if (output !== undefined) return { output, asked };
+  }
+}
+
+const config = { allow_accept: true, allow_edit: true, allow_respond: true, allow_ignore: true };
+const deploy = { action_request: { action: "deploy", args: { to: "production" } }, config };
+const decide = (nth) => ({ behavior: nth === 2 ? "deny" : "allow" });
+
+// Equal calls of one node are requests of their own.
+const State = Annotation.Root({ said: Annotation({ reducer: (said, more) => [...said, ...more], default: () => [] }) });
+const thrice = (checkpointer) => new StateGraph(State)
+  .addNode("deploy", () => ({ said: [1, 2, 3].map(() => interrupt([deploy])[0].type) }))
+  .addEdge(START, "deploy").addEdge("deploy", END).compile({ checkpointer });
+for (const byRule of [false, true]) {
+  const { output, asked } = await ended(thrice, decide, byRule);
+  same(output.said, ["accept", "ignore", "accept"]);
+  same(new Set(asked.map(({ id }) => id)).size, 3);
+}
+
+// So they are in a release of LangGraph that gives them one id, while a node next to it has another.
+const oneID = (saver) => {
+  const steps = [["node", "other"], ["node"], ["node"], []];
+  const state = () => (saver.storage.said ??= []);
+  return {
+    invoke: async (next) => {
+      if (next?.resume) state().push(Object.entries(next.resume).map(([id, [{ type }]]) => `${id} ${type}`).join());
+      return state();
+    },
+    getState: async () => ({ tasks: steps[state().length].map((id) => ({ interrupts: [{ id, value: [deploy] }] })) }),
+  };
+};
+for (const byRule of [false, true]) {
+  const { output, asked } = await ended(oneID, decide, byRule);
+  same(output, ["node accept,other ignore", "node accept", "node accept"]);
+  same(asked.map(({ id }) => id), ["node", "other", "node:2", "node:3"]);
+}
