@@ -264,8 +264,8 @@ const (
 	sqlLockRevokeToken = `SELECT pg_advisory_xact_lock(7525352681032215654)`
 )
 
-// sqlReadOnly reports whether the server rejects writes, for example as a standby. Reading
-// connections are always read-only, so their own setting says nothing.
+// sqlReadOnly reports whether the server rejects writes, for example as a standby. It reads the
+// server's default: the setting of the connection may be that of the transaction it is in.
 const sqlReadOnly = `
 SELECT pg_is_in_recovery() OR coalesce((SELECT s.reset_val = 'on' FROM pg_settings AS s WHERE s.name = 'default_transaction_read_only'), false)`
 
