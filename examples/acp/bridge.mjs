@@ -33,13 +33,21 @@ export function permittedBy(command, args = [], { cwd = process.cwd(), env = pro
 function turn(task, stream, cwd, giveUp) {
   let said = "";
   const asked = new Map(); // how often, by the id of the call
+  const calls = new Map(); // as the agent has described them, by their ids
+  const described = ({ sessionUpdate, ...update }) => {
+    const given = Object.fromEntries(Object.entries(update).filter(([, member]) => member != null));
+    calls.set(update.toolCallId, { ...calls.get(update.toolCallId), ...given });
+    return calls.get(update.toolCallId);
+  };
   return client({ name: "holdpoint" })
-    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, params, asked).catch((failure) => {
+    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, { ...params, toolCall: described(params.toolCall) }, asked).catch((failure) => {
       giveUp(failure); // first: the agent may take the error for a refusal, and end its turn as if the work were done
       throw failure;
     }))
     .onNotification(methods.client.session.update, ({ params: { update } }) => {
       if (update.sessionUpdate === "agent_message_chunk" && update.content.type === "text") said += update.content.text;
+      if (update.sessionUpdate === "tool_call") calls.delete(update.toolCallId); // another call, whose id was used before
+      if (update.sessionUpdate.startsWith("tool_call")) described(update);
     })
     .connectWith(stream, async (agent) => {
       const { agentCapabilities } = await agent.request(methods.agent.initialize, { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
@@ -66,6 +74,7 @@ function turn(task, stream, cwd, giveUp) {
  * this once.
  */
 async function permission(task, { toolCall, options }, asked) {
+  if (toolCall.rawInput == null && !toolCall.title) throw new Error(`the agent does not say what ${toolCall.toolCallId} does`);
   const input = toolCall.rawInput ?? { title: toolCall.title ?? "" };
   if (isRounded(input)) throw new Error(`the input of ${toolCall.toolCallId} has an integer beyond 2^53, which the protocol's library may have rounded`);
   const times = (asked.get(toolCall.toolCallId) ?? 0) + 1;

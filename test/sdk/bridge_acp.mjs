@@ -7,20 +7,22 @@ import { permittedBy } from "./bridge.mjs";
 
 if (process.argv[2] === "agent") {
   const toolCall = { toolCallId: "call-1", name: "pay", title: "To pay", rawInput: JSON.parse(process.argv[3]) };
+  const updates = JSON.parse(process.argv[5]); // before each request, which then has the id alone
   const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
   agent({ name: "stub" })
     .onRequest(methods.agent.initialize, () => ({ protocolVersion: PROTOCOL_VERSION, agentCapabilities: {} }))
     .onRequest(methods.agent.session.new, () => ({ sessionId: "s" }))
     .onRequest(methods.agent.session.prompt, async ({ client }) => {
       for (let times = Number(process.argv[4]); times > 0; times--) {
-        await client.request(methods.client.session.requestPermission, { sessionId: "s", toolCall, options }).catch(() => {});
+        for (const update of updates ?? []) await client.notify(methods.client.session.update, { sessionId: "s", update: { toolCallId: "call-1", ...update } });
+        await client.request(methods.client.session.requestPermission, { sessionId: "s", toolCall: updates ? { toolCallId: "call-1" } : toolCall, options }).catch(() => {});
       }
       return { stopReason: "end_turn" };
     })
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
 } else {
-  const handle = (rawInput, approve, times = 1) =>
-    permittedBy(process.execPath, [fileURLToPath(import.meta.url), "agent", rawInput, String(times)])({ signal: new AbortController().signal, input: "go", saveCheckpoint: async () => {}, approve })
+  const handle = (rawInput, approve, times = 1, updates = null) =>
+    permittedBy(process.execPath, [fileURLToPath(import.meta.url), "agent", rawInput, String(times), JSON.stringify(updates)])({ signal: new AbortController().signal, input: "go", saveCheckpoint: async () => {}, approve })
       .then(() => undefined, (error) => error);
 
   // A wait that ended without a decision ends the run's attempt with its error, although the agent ends its turn.
@@ -53,4 +55,25 @@ if (process.argv[2] === "agent") {
   if (failed !== undefined) throw failed;
   if (String(requests.map(({ id }) => id)) !== "call-1,call-1:2") throw new Error(`${requests.map(({ id }) => id)}`);
   if (requests.some(({ tool_call_id }) => tool_call_id !== "call-1")) throw new Error(`${requests.map(({ tool_call_id }) => tool_call_id)}`);
+
+  // What the agent has said about a call before is what a person is asked.
+  const described = [
+    { sessionUpdate: "tool_call", title: "To pay", kind: "execute", rawInput: { amount: 1 } },
+    { sessionUpdate: "tool_call_update", title: null, rawInput: { amount: 2 } },
+  ];
+  for (const [updates, input] of [[described, { amount: 2 }], [[...described, { sessionUpdate: "tool_call", title: "To pay", kind: "execute" }], { title: "To pay" }]]) {
+    const shown = [];
+    const failure = await handle("1", async (request) => {
+      shown.push(request);
+      return { behavior: "allow" };
+    }, 1, updates);
+    if (failure !== undefined) throw failure;
+    const [{ tool_name, reason, input: given }] = shown;
+    if (JSON.stringify([tool_name, reason, given]) !== JSON.stringify(["execute", "To pay", input])) throw new Error(JSON.stringify(shown));
+  }
+
+  // A person does not decide about a call that they are not shown.
+  asked = 0;
+  const unsaid = await handle("1", approve, 1, []);
+  if (!/does not say what call-1 does/.test(unsaid?.message) || asked !== 0) throw new Error(`${unsaid}, and ${asked} were asked`);
 }
