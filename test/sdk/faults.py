@@ -1035,6 +1035,24 @@ async def an_id_that_the_service_would_ignore_is_refused():
 
 
 @case
+async def a_reply_that_comes_between_calls_answers_none():
+    class Balancer(Service):
+        async def answer(self, name, body, writer):
+            await super().answer(name, body, writer)
+            if name == "run-1":  # a load balancer ends the idle connection
+                writer.write(b"HTTP/1.1 408 x\r\nContent-Length: 2\r\n\r\n{}")
+                writer.close()
+
+    async with Balancer(**{"run-1": [RUN], "sessions": [{"session_id": "s"}]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        await client.get_run("run-1")
+        [idle] = client.transport.pool._idle
+        while not idle.reader._eof:
+            await asyncio.sleep(0)
+        assert (await client.create_session({"session_id": "s"}))["session_id"] == "s"
+        assert len(service.bodies["sessions"]) == 1, service.bodies
+
+
+@case
 async def the_stream_of_the_inbox_says_once_that_its_connection_is_lost():
     snapshot = 'event: snapshot\ndata: {"pending_approvals": [], "pending_questions": []}\n\n'
     async with Service(stream=[snapshot, (503, {}), (503, {}), snapshot]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:

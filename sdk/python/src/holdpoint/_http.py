@@ -83,6 +83,11 @@ class _Connection:
         self.whole = False
         """The last reply was read to its end, so that another one may follow."""
 
+    def is_quiet(self) -> bool:
+        """Whether nothing has arrived since the last reply, such as its end or the 408 with which a load balancer ends it."""
+        # at_eof() is false while there are unread bytes, which StreamReader shows to nobody.
+        return not (self.reader._buffer or self.reader.at_eof() or self.writer.is_closing())  # type: ignore[attr-defined]
+
     def cut(self) -> None:
         self.writer.transport.abort()
 
@@ -122,8 +127,7 @@ class Pool:
             self._loop, self._idle = loop, []
         while self._idle:
             connection = self._idle.pop()
-            # What arrived since the last reply is its end: a service that was restarted.
-            if not connection.reader.at_eof() and not connection.writer.is_closing():
+            if connection.is_quiet():
                 return connection
             connection.cut()
         try:
