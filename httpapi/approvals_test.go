@@ -122,6 +122,17 @@ func testApprovals(t *testing.T, a *rig) {
 		done := a.post(t, path, edited(`{"n":2,"list":[true,null,1.50,"é"]}`)).want(http.StatusAccepted)
 		require.Contains(t, done.text, `"updated_input":{"n":2,"list":[true,null,1.50,"é"]}`)
 	})
+	parallel(t, "an input that may not be edited", func(t *testing.T) {
+		input := `{"text":"x"}`
+		run := a.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"t","input":`+input+`,"input_schema":false}]`)
+		path := "/v1/runs/" + run.run + "/approvals"
+		for _, edited := range []string{input, `{"text":"y"}`} {
+			refused := a.post(t, path, `{"resolutions":[{"request_id":"a1","behavior":"allow","updated_input":`+edited+`}]}`, expecting(semantic)).refused(api.CodeInvalidRequest)
+			refused.pointer("/resolutions/0/updated_input")
+			require.Equal(t, "is not allowed", refused.at("errors", 0, "detail"))
+		}
+		a.post(t, path, allow("a1")).want(http.StatusAccepted)
+	})
 	parallel(t, "too late", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		path := "/v1/runs/" + run.run + "/approvals"

@@ -62,10 +62,18 @@ func OfApproval(request *api.ApprovalRequest) []Row {
 		{Label: "pattern keys", Kind: List, Value: strings.Join(request.PatternKeys, "\n")},
 		raised(request.CreatedAtMs),
 		expires(DeadlineMs(request.ExpiresAtMs, request.Escalation)),
-		{Label: "may be edited to", Value: Compact(request.InputSchema)},
+		editedTo(request.InputSchema),
 		{Label: "metadata", Value: Compact(request.Metadata)},
 		{Label: "someone else must allow it", Value: excluded, Deciding: true},
 	}))
+}
+
+// editedTo says what an approver may change the input to.
+func editedTo(schema api.JSON) Row {
+	if text := Compact(schema); text != "false" {
+		return Row{Label: "may be edited to", Value: text}
+	}
+	return Row{Label: "may be edited", Value: "no"}
 }
 
 // OfQuestion returns what there is to read about a question, in order, without its ids.

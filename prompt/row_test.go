@@ -52,6 +52,26 @@ func TestWhatIsReadBeforeAnApproval(t *testing.T) {
 			},
 			[]string{"someone else must allow it: yes", "{\n  \"file_path\": \"/w/a.go\"\n}"},
 		},
+		{
+			"a call with a schema",
+			api.ApprovalRequest{ToolName: "pay", Input: api.JSON(`1`), InputSchema: api.JSON(`{ "type": "integer" }`)},
+			[]prompt.Row{
+				{Label: "tool", Kind: prompt.Title, Value: "pay", Deciding: true},
+				{Label: "input", Kind: prompt.Body, Value: "1", Deciding: true},
+				{Label: "may be edited to", Value: `{"type":"integer"}`},
+			},
+			[]string{"1"},
+		},
+		{
+			"a call that may not be edited",
+			api.ApprovalRequest{ToolName: "pay", Input: api.JSON(`1`), InputSchema: api.JSON(` false `)},
+			[]prompt.Row{
+				{Label: "tool", Kind: prompt.Title, Value: "pay", Deciding: true},
+				{Label: "input", Kind: prompt.Body, Value: "1", Deciding: true},
+				{Label: "may be edited", Value: "no"},
+			},
+			[]string{"1"},
+		},
 	} {
 		rows := prompt.OfApproval(&test.request)
 		require.Equal(t, test.rows, rows, test.name)

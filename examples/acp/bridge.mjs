@@ -84,7 +84,7 @@ async function permission(task, { toolCall, options }, asked) {
     id, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
     ...(toolCall.title ? { reason: toolCall.title } : {}),
     // The protocol has no answer for an edited call, and an edit must not count as leave for the call as it was.
-    input_schema: { const: input },
+    input_schema: false,
   });
   const option = options.find(({ kind }) => kind === (decision.behavior === "allow" ? "allow_once" : "reject_once"));
   return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };

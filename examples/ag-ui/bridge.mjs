@@ -44,7 +44,7 @@ function approval(interrupt, messages) {
   return {
     id: interrupt.id, tool_call_id: interrupt.toolCallId, tool_name: name, input, ...(interrupt.message ? { reason: interrupt.message } : {}), ...deadline(interrupt),
     // An edit that the agent does not take must not count as leave for the call as it was.
-    ...(takesEdits(interrupt) ? {} : { input_schema: { const: input } }),
+    ...(takesEdits(interrupt) ? {} : { input_schema: false }),
   };
 }
 

@@ -135,6 +135,8 @@ func leafDetail(e *jsonschema.ValidationError) string {
 		slices.Sort(failed.Properties)
 	case *kind.Format:
 		return formatDetail(failed)
+	case *kind.FalseSchema:
+		return "is not allowed"
 	}
 	if unit := e.DetailedOutput(); unit.Error != nil {
 		return unit.Error.String()

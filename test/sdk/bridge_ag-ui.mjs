@@ -34,7 +34,7 @@ same(asked.approvals.map(({ expires_at_ms, escalation }) => [expires_at_ms, esca
 const exact = '{"account":9007199254740993,"amount":0.1234567890123456789}';
 const { approvals: [approval] } = await suspension([{ id: "pay", reason: "tool_call", toolCallId: "call-1" }], [call(exact)]);
 same(approval.input, decodeJSON(exact));
-same(approval.input_schema, decodeJSON(`{"const":${exact}}`));
+same(approval.input_schema, false);
 
 // A checkpoint comes back as it was, with numbers that the agent can send.
 const thread = { messages: [{ id: "input", role: "user", content: "go" }], state: { order: 2 ** 53 } };
