@@ -40,7 +40,7 @@ const takesEdits = ({ responseSchema }) => responseSchema?.properties?.editedArg
 /** What a person is asked about one call. The id of the interrupt keeps several apart. */
 function approval(interrupt, messages) {
   const { name, arguments: text } = messages.flatMap(({ toolCalls }) => toolCalls ?? []).find(({ id }) => id === interrupt.toolCallId).function;
-  const input = decodeJSON(text); // with the digits that the agent runs
+  const input = decodeJSON(text || "{}"); // with the digits that the agent runs
   return {
     id: interrupt.id, tool_call_id: interrupt.toolCallId, tool_name: name, input, ...(interrupt.message ? { reason: interrupt.message } : {}), ...deadline(interrupt),
     // An edit that the agent does not take must not count as leave for the call as it was.

@@ -36,6 +36,10 @@ const { approvals: [approval] } = await suspension([{ id: "pay", reason: "tool_c
 same(approval.input, decodeJSON(exact));
 same(approval.input_schema, false);
 
+// An agent sends no arguments of a call that has none.
+const { approvals: [bare] } = await suspension([{ id: "pay", reason: "tool_call", toolCallId: "call-1" }], [call("")]);
+same(bare.input, {});
+
 // A checkpoint comes back as it was, with numbers that the agent can send.
 const thread = { messages: [{ id: "input", role: "user", content: "go" }], state: { order: 2 ** 53 } };
 const checkpoint = decodeJSON(encodeJSON({ ...thread, interrupts: [] }));
