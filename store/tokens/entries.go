@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// ReadEntries reads the columns of [EntryTargets].
-	ReadEntries = `SELECT arrival_id, coalesce(entry_id, 0), timestamp_ms, type, actor, body, body_digest, coalesce(prev, ''), coalesce(hash, '') FROM audit_entries`
+	// readEntries reads the columns of [EntryTargets].
+	readEntries = `SELECT arrival_id, coalesce(entry_id, 0), timestamp_ms, type, actor, body, body_digest, coalesce(prev, ''), coalesce(hash, '') FROM audit_entries`
 
 	// WalkEntries reads all of them in order, the unsealed ones last.
-	WalkEntries = ReadEntries + ` ORDER BY entry_id NULLS LAST, arrival_id`
+	WalkEntries = readEntries + ` ORDER BY entry_id NULLS LAST, arrival_id`
 
-	pendingEntries = ReadEntries + ` WHERE entry_id IS NULL ORDER BY arrival_id LIMIT CAST($1 AS bigint)`
-	lastEntry      = ReadEntries + ` WHERE entry_id IS NOT NULL ORDER BY entry_id DESC LIMIT 1`
-	entriesAfter   = ReadEntries + ` WHERE entry_id > $1 ORDER BY entry_id LIMIT CAST($2 AS bigint)`
+	pendingEntries = readEntries + ` WHERE entry_id IS NULL ORDER BY arrival_id LIMIT CAST($1 AS bigint)`
+	lastEntry      = readEntries + ` WHERE entry_id IS NOT NULL ORDER BY entry_id DESC LIMIT 1`
+	entriesAfter   = readEntries + ` WHERE entry_id > $1 ORDER BY entry_id LIMIT CAST($2 AS bigint)`
 )
 
 var _ journal.Rows = (*Keeper)(nil)

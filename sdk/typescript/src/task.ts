@@ -279,12 +279,12 @@ export class Task<Input = unknown> {
 
   /** Ends the run with an output. Open requests are recorded expired. */
   async complete(output?: unknown, options: CallOptions = {}): Promise<void> {
-    await this.endWith((client, run, fence, lease) => client.completeRun(run, fence, jsonOrNone(output), options.signal ? this.#lease.with(options) : lease));
+    await this.endWith((client, run, fence, lease) => client.completeRun(run, fence, jsonOrNone(output), lease), options);
   }
 
   /** Ends the run with an error text. Open requests are recorded expired. */
   async fail(message: string, options: CallOptions = {}): Promise<void> {
-    await this.endWith((client, run, fence, lease) => client.failRun(run, fence, failureText(message), options.signal ? this.#lease.with(options) : lease));
+    await this.endWith((client, run, fence, lease) => client.failRun(run, fence, failureText(message), lease), options);
   }
 
   /**
@@ -307,8 +307,8 @@ export class Task<Input = unknown> {
   }
 
   /** @internal Makes a call that ends the lease when it succeeds. It is repeated for as long as the lease lasts. */
-  async endWith(call: (client: Holdpoint, runId: string, fence: string, options: CallOptions) => Promise<unknown>): Promise<void> {
-    const options = { signal: this.#lease.signal };
+  async endWith(call: (client: Holdpoint, runId: string, fence: string, options: CallOptions) => Promise<unknown>, given: CallOptions = {}): Promise<void> {
+    const options = given.signal ? this.#lease.with(given) : { signal: this.#lease.signal };
     await this.#lease.end(endedError(), async () => ({ value: await call(this.#client, this.runId, this.fence, options), ended: true }));
   }
 
