@@ -253,6 +253,7 @@ func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *Reten
 	if err != nil {
 		return err
 	}
+	trims := 0
 	r.lookedEmpty = ""
 	if len(page) == emptyPage || budget.Cut {
 		r.lookedEmpty = page[len(page)-1].Session.SessionID
@@ -263,8 +264,11 @@ func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *Reten
 		if hasRuns || session.UpdatedAtMs >= beforeMs {
 			continue
 		}
-		if _, err := r.trimSession(ctx, session.SessionID, beforeMs, result); err != nil || ctx.Err() != nil {
-			return err
+		for more := true; more; trims++ {
+			if more, err = r.trimSession(ctx, session.SessionID, beforeMs, result); err != nil || ctx.Err() != nil {
+				return err
+			}
+			more = more && trims < maxTrims
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ type Keeper interface {
 	// TrimSession deletes the oldest events of a session's log, at most limit, up to the first event
 	// of a run that must stay. It also deletes runs without events left, with all their rows. A run
 	// stays if it finished after beforeMs, and while something needs it (docs/retention.md). An empty
-	// session is deleted too. TrimSession skips a session that does not exist or that is locked.
+	// session is deleted too, after its idempotency records, of which a call deletes at most limit. TrimSession skips a session that does not exist or that is locked.
 	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (Trimmed, error)
 	// WedgedSessions checks up to limit sessions after one, in the order of their ids. It returns those
 	// whose active run is finished, with that run. next is the last checked session, "" at the end of

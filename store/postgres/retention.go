@@ -51,6 +51,16 @@ SELECT coalesce(
 	sqlTrimNames    = `DELETE FROM idempotency_records WHERE session_id = $1 AND run_id = ANY ($2::text[]) AND operation = 'name'`
 	sqlTrimRuns     = `DELETE FROM runs WHERE session_id = $1 AND run_id = ANY ($2::text[])`
 
+	sqlTrimEmpty = `
+SELECT 1 FROM sessions AS s
+WHERE s.session_id = $1 AND s.updated_at_ms < $2
+	AND NOT EXISTS (SELECT FROM runs AS r WHERE r.session_id = s.session_id)
+	AND NOT EXISTS (SELECT FROM effects AS f WHERE f.session_id = s.session_id)
+	AND NOT EXISTS (SELECT FROM messages AS m WHERE m.session_id = s.session_id)
+	AND NOT EXISTS (SELECT FROM rules AS l WHERE l.session_id = s.session_id
+		AND l.revoked_at_ms IS NULL AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3::bigint)
+		AND (l.max_uses IS NULL OR l.uses < l.max_uses))
+	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')`
 	sqlTrimSession = `
 DELETE FROM sessions AS s
 WHERE s.session_id = $1 AND s.updated_at_ms < $2
@@ -76,7 +86,7 @@ WHERE rule_id IN (
 
 var retention = retain.Statements{
 	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
-	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, TrimSession: sqlTrimSession,
+	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, TrimEmpty: sqlTrimEmpty, TrimSession: sqlTrimSession,
 }
 
 // alone implements [retain.Alone].

@@ -42,6 +42,8 @@ type Statements struct {
 	TrimWhole string
 	// TrimRuns delete from $1 session_id the rows of the runs in the list $2, the runs last.
 	TrimRuns []string
+	// TrimEmpty returns a row if TrimSession would delete the session, with the same arguments.
+	TrimEmpty string
 	// TrimSession deletes the session $1 if it is empty, unchanged since $2 and without a rule in force at $3. It returns the life
 	// of the deleted session, "" if no checkpoint of the audit can name it.
 	TrimSession string
@@ -49,11 +51,14 @@ type Statements struct {
 
 // The statements of retention that are the same in both engines, whose tests check their plans: of session $1,
 // the number of outputs among the events from $2 and before $3, the deletion of these events, which returns
-// their runs, and the deletion of the session's idempotency records and of its rules' version.
+// their runs, and the deletion of $2 of the session's idempotency records and of its rules' version.
 const (
-	sqlTrimOutputs     = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
-	sqlTrimEvents      = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
-	sqlTrimRecords     = `DELETE FROM idempotency_records WHERE scope = $1`
+	sqlTrimOutputs = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
+	sqlTrimEvents  = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
+	sqlTrimRecords = `
+DELETE FROM idempotency_records WHERE (scope, operation, idempotency_key) IN (
+	SELECT i.scope, i.operation, i.idempotency_key FROM idempotency_records AS i WHERE i.scope = $1
+	ORDER BY i.operation, i.idempotency_key LIMIT CAST($2 AS bigint))`
 	sqlTrimRuleVersion = `DELETE FROM rule_versions WHERE session_id = $1`
 )
 
@@ -114,16 +119,25 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 			return trimmed, err
 		}
 	}
+	_, empty, err := number(ctx, tx, s.TrimEmpty, sessionID, beforeMs, nowMs)
+	if err != nil || !empty {
+		return trimmed, err
+	}
+	// A session's keys do not apply to another session with its id. There may be very many.
+	keys, err := tx.Write(ctx, sqlTrimRecords, sessionID, limit)
+	if err != nil {
+		return trimmed, err
+	}
+	if keys >= int64(limit) {
+		trimmed.More = true
+		return trimmed, nil
+	}
 	removed, err := texts(ctx, tx, s.TrimSession, sessionID, beforeMs, nowMs)
 	failpoint.Hit("retain.session")
 	if err != nil || len(removed) == 0 {
 		return trimmed, err
 	}
 	trimmed.Session = true
-	// A session's keys do not apply to another session with its id.
-	if _, err := tx.Write(ctx, sqlTrimRecords, sessionID); err != nil {
-		return trimmed, err
-	}
 	// No rule of the session is in force. The first rule of another session with its id begins at a random version.
 	if _, err := tx.Write(ctx, sqlTrimRuleVersion, sessionID); err != nil {
 		return trimmed, err

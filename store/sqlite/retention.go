@@ -61,6 +61,16 @@ DELETE FROM run_payloads WHERE $1 <> '' AND run_id IN (SELECT k.value FROM json_
 	sqlTrimRuns = `
 DELETE FROM runs WHERE session_id = $1 AND run_id IN (SELECT k.value FROM json_each($2) AS k)`
 
+	sqlTrimEmpty = `
+SELECT 1 FROM sessions
+WHERE session_id = $1 AND updated_at_ms < $2
+	AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1)
+	AND NOT EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1)
+	AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1)
+	AND NOT EXISTS (SELECT 1 FROM rules AS l WHERE l.session_id = $1
+		AND l.revoked_at_ms IS NULL AND coalesce(l.expires_at_ms, $3 + 1) > $3
+		AND (l.max_uses IS NULL OR l.uses < l.max_uses))
+	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)`
 	sqlTrimSession = `
 DELETE FROM sessions
 WHERE session_id = $1 AND updated_at_ms < $2
@@ -92,7 +102,7 @@ WHERE rule_id IN (SELECT k.value FROM json_each($2) AS k) AND created_at_ms < $1
 
 var retention = retain.Statements{
 	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
-	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns}, TrimSession: sqlTrimSession,
+	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns}, TrimEmpty: sqlTrimEmpty, TrimSession: sqlTrimSession,
 }
 
 // alone implements [retain.Alone]. It queues for the write connection, and delays batches at most by the

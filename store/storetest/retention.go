@@ -201,6 +201,27 @@ var retentionTests = map[string]func(*harness){
 		h.finish("s", "r")
 		require.Equal(h, int64(1), h.events("s")[0].EventID)
 	},
+	"retention/a session with many keys goes in parts": func(h *harness) {
+		records := func() int { return len(h.database.Tables(h)["idempotency_records"]) }
+		for n := range 3 {
+			h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: numbered("r", n), Input: api.JSON(`1`), Key: numbered("k", n)})
+			h.do(&runs.CancelRun{RunID: numbered("r", n)})
+		}
+		h.addRule("s", "l", anyInput)
+		h.clock.Advance(1)
+		require.Equal(h, 3, h.trim("s", 100).Runs)
+		require.Equal(h, 3, records(), "a session that stays keeps its keys")
+		h.do(&runs.RevokeRule{SessionID: "s", RuleID: "l"})
+		h.clock.Advance(1)
+		for left := 3; left > 0; left-- {
+			require.Equal(h, left, records())
+			trimmed, err := h.store.TrimSession(h.ctx, "s", h.clock.NowMs(), 1)
+			require.NoError(h, err)
+			require.Equal(h, upkeep.Trimmed{More: true}, trimmed)
+		}
+		require.Equal(h, upkeep.Trimmed{Session: true}, h.trim("s", 1))
+		require.Zero(h, records())
+	},
 	"retention/an expired rule keeps no session": func(h *harness) {
 		h.finish("s", "r")
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, ExpiresAtMs: new(h.clock.NowMs() + 1000), Actor: person})
