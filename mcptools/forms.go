@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/internal/visible"
 	"github.com/holdpoint/holdpoint/prompt"
 )
@@ -57,6 +58,21 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 		add(request.Handle, fmt.Sprintf("The agent %s has a question. Answer it in the browser.", agent), form)
 	}
 	return shown
+}
+
+// asks reports whether the person at the client is shown the request of a call that is not raised yet.
+func (w *Waits) asks(ctx context.Context, call *ask.Call, capabilities *mcp.ClientCapabilities) bool {
+	agent := visible.Escape(w.options.AgentID)
+	switch {
+	case w.options.Link != nil && opensLinks(capabilities):
+		return true
+	case !showsForms(capabilities) || w.options.MayDecide == nil || !w.options.MayDecide(ctx):
+		return false
+	case call.Approval != nil:
+		return approvalForm(agent, call.Approval) != nil
+	default:
+		return call.Question != nil && questionForm(agent, call.Question) != nil
+	}
 }
 
 // link returns the link to a request; nil if there is none.

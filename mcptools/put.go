@@ -80,7 +80,8 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 		case reading.Run.Status.Terminal():
 		case tasks.Declared(request):
 			return nil, false, t.waits.Park(ctx, request, tool, reading)
-		case !dismissed:
+		// The request of a held call ends with the call, before the client could send a form back.
+		case !dismissed && (raised.await == nil || request.ProtocolVersion() < tasks.Revision):
 			forms := t.waits.Forms(ctx, reading.Run, request.ClientCapabilities())
 			if len(forms) > 0 && request.ProtocolVersion() >= tasks.Revision {
 				state, err := t.waits.State(request, asked{raised.runID})
@@ -185,15 +186,14 @@ type raisedCall struct {
 
 // raise raises a call, or finds the existing one with its key. A permission prompt is held by this
 // process and withdrawn when the process ends. A held call of another tool is kept for a model that asks
-// again, and one that is not held stays open: a client polls its task or form.
+// again, and one that is not held stays open: a client polls its task, or sends back its form or link.
 func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, p putting) (*raisedCall, error) {
 	call := *p.call
 	if call.SessionID == "" && call.Key != "" {
 		call.Key = t.Principal + "\x00" + call.Key
 	}
-	capabilities := request.ClientCapabilities()
-	forms := t.Signer != nil && (showsForms(capabilities) || t.Link != nil && opensLinks(capabilities)) && request.ProtocolVersion() >= tasks.Revision
-	parks := forms || t.Signer != nil && tasks.Declared(request)
+	parks := t.Signer != nil && (tasks.Declared(request) ||
+		request.ProtocolVersion() >= tasks.Revision && t.waits.asks(ctx, &call, request.ClientCapabilities()))
 	if parks || request.Params.Name != permissionPrompt {
 		var raised *ask.Raised
 		var err error

@@ -1,0 +1,56 @@
+package mcptools_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/mcptools"
+)
+
+// A call is only raised to outlast its client where the person at the client is shown something: a form or a link. The
+// request of any other call ends with the agent.
+func TestACallWithoutAFormIsHeld(t *testing.T) {
+	s := newScene(t)
+	const kept = "agent-call:kept"
+	agents := mcptools.Options{MayDecide: func(context.Context) bool { return false }}
+	long := `"input":{"text":"` + strings.Repeat("long ", 4000) + `"}}`
+	for name, row := range map[string]struct {
+		options         mcptools.Options
+		tool, arguments string
+		kept            bool
+	}{
+		"a role that may not decide":         {agents, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":1}`, true},
+		"a question of such a role":          {agents, "ask_user", `{"question":"Where to?","wait_seconds":1}`, true},
+		"a permission prompt of such a role": {agents, "permission_prompt", touch, false},
+		"a prompt that no form shows whole":  {mcptools.Options{}, "permission_prompt", `{"tool_name":"Bash","tool_use_id":"toolu_1",` + long, false},
+		"an input that no form shows whole":  {mcptools.Options{}, "request_approval", `{"tool_name":"deploy","wait_seconds":1,` + long, true},
+		"a question that no form asks":       {mcptools.Options{}, "ask_user", `{"question":"Which?","options":["a","a"],"wait_seconds":1}`, true},
+	} {
+		row.options.SessionID = strings.ReplaceAll(name, " ", "-")
+		r := s.replica(row.options)
+		answered := make(chan *reply, 1)
+		go func() { answered <- r.ask(forms, row.tool, row.arguments, nil) }()
+		if row.kept {
+			pending := (<-answered).told(s)
+			require.Equal(t, "pending", pending.Status, name)
+			run, err := s.person.GetRun(t.Context(), pending.RunID)
+			require.NoError(t, err, name)
+			require.NotNil(t, run.Lease, name)
+			require.Equal(t, kept, run.Lease.WorkerID, name)
+			_, err = s.person.CancelRun(t.Context(), pending.RunID, "")
+			require.NoError(t, err, name)
+			continue
+		}
+		open := s.pending()
+		run, err := s.person.GetRun(t.Context(), open.RunID)
+		require.NoError(t, err, name)
+		require.NotNil(t, run.Lease, name)
+		require.NotEqual(t, kept, run.Lease.WorkerID, name)
+		s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorDeny})
+		require.Contains(t, (<-answered).Content[0].Text, "Denied by ada", name)
+	}
+}
