@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // dialog shows forms and links while the call is held, for clients of an earlier revision. A client
@@ -42,7 +43,7 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 			if err == nil {
 				err = t.waits.decide(asking, run, map[string]*filledForm{handle: form})
 			}
-			if err != nil && asking.Err() == nil {
+			if err != nil && !client.Away(err) && asking.Err() == nil { // after an outage the decision may be on record, and the wait reads it
 				refuse(&refusedError{run.RunID, err})
 			}
 		})

@@ -168,7 +168,10 @@ func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.Cli
 			given[handle] = &answer
 		}
 	}
-	if err := w.decide(ctx, run, given); err != nil {
+	switch err := w.decide(ctx, run, given); {
+	case client.Away(err):
+		return errors.New("it is not known whether this was recorded: " + explain(err))
+	case err != nil:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "nothing was decided: " + explain(err)}
 	}
 	return nil
@@ -188,7 +191,7 @@ func (w *Waits) Cancel(ctx context.Context, taskID string) error {
 }
 
 // decide records the client's decisions about a run's open requests, by their handles. A request that was decided
-// meanwhile keeps its decision. Errors: errors of the client.
+// meanwhile keeps its decision. Errors: errors of the client. After an outage ([client.Away]) a decision may be on record.
 func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*filledForm) error {
 	var approved []api.ApprovalResolution
 	for _, request := range run.PendingApprovals {
