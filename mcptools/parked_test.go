@@ -3,12 +3,17 @@ package mcptools_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
 // A call is only raised to outlast its client where the person at the client is shown something: a form or a link. The
@@ -53,4 +58,25 @@ func TestACallWithoutAFormIsHeld(t *testing.T) {
 		s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorDeny})
 		require.Contains(t, (<-answered).Content[0].Text, "Denied by ada", name)
 	}
+}
+
+// The task of a question that expired has the result that a held client is told.
+func TestTheTaskOfAnExpiredQuestionIsCompleted(t *testing.T) {
+	t.Parallel()
+	var nowMs atomic.Int64
+	nowMs.Store(time.Now().UnixMilli())
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Store: store.Options{NowMs: nowMs.Load}})
+	s := &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
+	r := s.replica(mcptools.Options{ExpiresAfter: time.Hour})
+	task := r.ask(takesTask, "ask_user", `{"question":"Where to?"}`, nil)
+	require.Equal(t, "working", task.Status)
+	nowMs.Add(2 * time.Hour.Milliseconds())
+	var done *reply
+	require.Eventually(t, func() bool {
+		done = r.task(takesTask, "tasks/get", task.TaskID)
+		return done.Status != "working"
+	}, time.Minute, 5*time.Millisecond)
+	require.Equal(t, "completed", done.Status)
+	require.NotContains(t, done.StatusMessage, "Denied")
+	require.Equal(t, "expired", done.Result.told(s).Status)
 }

@@ -257,8 +257,9 @@ func (t *tools) reader(tool string) Reader {
 			return Reading{}, err
 		}
 		reading := Reading{Run: decided.Run}
+		expired := decided.Outcome == api.OutcomeExpired && decided.Run.Status == api.StatusCancelled // as the run of a question ends
 		switch {
-		case decided.Run.Status.Terminal() && decided.Run.Status != api.StatusCompleted:
+		case decided.Run.Status.Terminal() && decided.Run.Status != api.StatusCompleted && !expired:
 			reading.Message = sentence(decided)
 		case decided.Outcome != "" || decided.Ended != "":
 			reading.Result, reading.Spent = show(tool, decided, nil), decided.Spent
