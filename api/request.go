@@ -157,6 +157,9 @@ type UserQuestionRequest struct {
 	PartialAnswers []UserQuestionAnswer `json:"partial_answers,omitempty"`
 }
 
+// QuestionHeader is the format of the header of the nth question of a request, counted from 1, that has none.
+const QuestionHeader = "Question %d"
+
 // UserQuestion is one structured question. Without options it accepts free text only.
 type UserQuestion struct {
 	_           struct{}         `body:"closed"`

@@ -35,6 +35,10 @@ func TestAFormOfAQuestionShowsWhatIsDecided(t *testing.T) {
 			options(api.QuestionOption{ID: "a", Label: "A", Description: "Deletes\u202e all"}, api.QuestionOption{ID: "b", Label: "B"}),
 			"The agent coder asks: Which?\n- A: Deletes\\u202e all",
 		},
+		"a header": {
+			&api.UserQuestionRequest{Questions: []api.UserQuestion{{ID: "q", Header: "Delete production\n", Question: "Which?", Options: []api.QuestionOption{{ID: "a", Label: "A"}}}}},
+			`The agent coder asks: [Delete production\n] Which?`,
+		},
 		"a description of several lines": {options(api.QuestionOption{ID: "a", Label: "A", Description: "x\n- B: deletes all"}), ""},
 		"a preview":                      {options(api.QuestionOption{ID: "a", Label: "A", Preview: "rm -rf /"}), ""},
 		"options and a payload":          {withPayload, ""},

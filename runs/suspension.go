@@ -223,7 +223,7 @@ func checkQuestion(q *api.UserQuestion, at string, index int, faults *refusal.Fa
 		q.ID = fmt.Sprintf("question-%d", index+1)
 	}
 	if q.Header == "" {
-		q.Header = fmt.Sprintf("Question %d", index+1)
+		q.Header = fmt.Sprintf(api.QuestionHeader, index+1)
 	}
 	if q.Options == nil {
 		q.Options = []api.QuestionOption{}
