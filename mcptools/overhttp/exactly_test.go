@@ -2,6 +2,7 @@ package overhttp
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -26,4 +27,22 @@ func TestALargeMessageIsReadInASlot(t *testing.T) {
 	}
 	require.Equal(t, http.StatusAccepted, post(1))
 	require.Equal(t, http.StatusServiceUnavailable, post(cpulimit.Bytes))
+}
+
+// A message within the limit is passed on within the limit, if need be without the texts of its forms.
+func TestAFilledFormStaysWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	const message = `{"params":{"inputResponses":{"h":{"action":"accept","content":{"n":7}}}}}`
+	passed := func(limit int64) string {
+		var read []byte
+		next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var err error
+			read, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+			require.NoError(t, err)
+		})
+		exactly(next, limit).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(message)))
+		return string(read)
+	}
+	require.Contains(t, passed(1<<20), `"holdpoint.dev/content-text":"{\"n\":7}"`)
+	require.Equal(t, message, passed(int64(len(message))))
 }

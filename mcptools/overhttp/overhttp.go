@@ -123,8 +123,12 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 		if err == nil && int64(len(start)) <= maxBodyBytes {
 			twice := false
 			err := cpulimit.Do(r.Context(), len(start), func() error {
-				if twice = mcptools.GivenTwice(start); !twice {
-					start = mcptools.ExactBody(start)
+				if twice = mcptools.GivenTwice(start); twice {
+					return nil
+				}
+				// Without the texts, a number that a double may change is refused.
+				if exact := mcptools.ExactBody(start); int64(len(exact)) <= maxBodyBytes {
+					start = exact
 				}
 				return nil
 			})
