@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -190,15 +191,32 @@ var audiences = map[api.Role][]mcptools.For{
 	api.RoleAdmin:    {mcptools.ForAgents, mcptools.ForPeople, mcptools.ForBoth},
 }
 
+// parameters are the names in the query.
+var parameters = []string{"for", "agent", "session", "escalation", "notify", "exclude_requester"}
+
+// checkQuery refuses names that would be ignored, such as a misspelt exclude_requester. Errors: bad_request,
+// invalid_filter.
+func checkQuery(query url.Values) error {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch {
+		case !slices.Contains(parameters, name):
+			return refusal.New(api.CodeBadRequest, "the query has an unknown parameter: %s", wire.Shown(name))
+		case len(query[name]) > 1 && name != "notify":
+			return refusal.New(api.CodeBadRequest, "the query has %s more than once", name)
+		case slices.Contains(query[name], "") && name != "exclude_requester":
+			return refusal.New(api.CodeInvalidFilter, "the query's %s is empty: give it a value, or leave it out", name)
+		}
+	}
+	return nil
+}
+
 // optionsOf reads the query. Errors: forbidden for an audience that the role may not use;
 // bad_request.
 func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	identity := auth.From(r.Context())
 	query := r.URL.Query()
-	for _, name := range []string{"for", "agent", "session", "escalation", "notify"} {
-		if slices.Contains(query[name], "") {
-			return mcptools.Options{}, refusal.New(api.CodeInvalidFilter, "the query's %s is empty: give it a value, or leave it out", name)
-		}
+	if err := checkQuery(query); err != nil {
+		return mcptools.Options{}, err
 	}
 	options := mcptools.Options{
 		For: mcptools.For(query.Get("for")), AgentID: query.Get("agent"), SessionID: query.Get("session"),
@@ -221,18 +239,18 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 		return options, refusal.New(api.CodeForbidden, "the role %s is not offered the tools of %s", identity.Role, options.For)
 	}
 	// A misspelt value must not let an agent allow its own request.
-	switch excluded := query["exclude_requester"]; {
-	case len(excluded) == 0:
-	case len(excluded) == 1 && (excluded[0] == "true" || excluded[0] == "false"):
-		options.ExcludeRequester = excluded[0] == "true"
+	switch excluded := query.Get("exclude_requester"); {
+	case !query.Has("exclude_requester"), excluded == "false":
+	case excluded == "true":
+		options.ExcludeRequester = true
 	default:
 		return options, refusal.New(api.CodeBadRequest, "the query's exclude_requester must be true or false")
 	}
-	switch names, selectors := query["escalation"], query["notify"]; {
-	case len(names) > 1 || len(names) > 0 && len(selectors) > 0:
+	switch name, selectors := query.Get("escalation"), query["notify"]; {
+	case name != "" && len(selectors) > 0:
 		return options, refusal.New(api.CodeBadRequest, "the query must have one escalation, or notify")
-	case len(names) > 0:
-		options.Escalation = &api.Escalation{Name: names[0]}
+	case name != "":
+		options.Escalation = &api.Escalation{Name: name}
 	case len(selectors) > 0:
 		options.Escalation = &api.Escalation{Steps: []api.EscalationStep{{Notify: selectors}}}
 	}
