@@ -228,9 +228,9 @@ func (a *Asker) generation(ctx context.Context, call Call, runID string, mine id
 		return generationSpent, nil
 	}
 	// A run of an earlier build has the digest of a call without these members even if it has some.
-	if !moreThanDigest(call.Approval, call.Question) {
+	if has := leftOutOf(call.Approval, call.Question); !has.directory && !has.previews {
 		asked, err := a.requestOf(ctx, run)
-		if err != nil || moreThanDigest(asked.Approval, asked.Question) {
+		if err != nil || leftOutOf(asked.Approval, asked.Question) != has {
 			return generationSpent, err
 		}
 	}

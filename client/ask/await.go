@@ -294,12 +294,7 @@ func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer
 	if answer.Question != nil {
 		questions = append(questions, *answer.Question)
 	}
-	digest, err := digestOf(approvals, questions)
-	if err == nil && digest != identityOf(run).Digest {
-		// A call never joins such a run of another request.
-		digest, err = digestOfEarlierBuild(approvals, questions)
-	}
-	if err != nil || digest != identityOf(run).Digest {
+	if !hasDigest(identityOf(run).Digest, approvals, questions) {
 		return fmt.Errorf("%w: run %s", ErrForeign, run.RunID)
 	}
 	return nil

@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -41,7 +42,7 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 	} else {
 		type shown struct {
 			Question string `json:"question"`
-			Options  []any  `json:"options"` // a label, or a label and its description
+			Options  []any  `json:"options"` // a label, or a label with its description and perhaps its preview
 			Multi    bool   `json:"multi_select"`
 			Freeform bool   `json:"allow_freeform"`
 		}
@@ -49,10 +50,13 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 		for _, one := range questions[0].Questions {
 			entry := shown{Question: one.Question, Multi: one.MultiSelect, Freeform: one.TakesFreeform()}
 			for _, option := range one.Options {
-				if option.Description == "" {
-					entry.Options = append(entry.Options, option.Label)
-				} else {
+				switch {
+				case option.Preview != "":
+					entry.Options = append(entry.Options, []string{option.Label, option.Description, option.Preview})
+				case option.Description != "":
 					entry.Options = append(entry.Options, []string{option.Label, option.Description})
+				default:
+					entry.Options = append(entry.Options, option.Label)
 				}
 			}
 			asked = append(asked, entry)
@@ -86,18 +90,56 @@ func typedOf(question *api.UserQuestionRequest) map[string]any {
 // absent reports whether the service stores nothing for a value.
 func absent(value api.JSON) bool { return len(value) == 0 || jsontext.Value(value).Kind() == 'n' }
 
-// digestOfEarlierBuild is [digestOf] without the directory of an approval and without [typedOf].
-func digestOfEarlierBuild(approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) (string, error) {
-	for i := range approvals {
-		approvals[i].Directory = ""
+// hasDigest reports whether a request has a digest of this build, or of an earlier one: those left out the previews of
+// options, and before that the directory of an approval and [typedOf]. A call never joins such a run of another request.
+func hasDigest(digest string, approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) bool {
+	approvals, questions = slices.Clone(approvals), slices.Clone(questions)
+	for _, leaveOut := range []func(){
+		func() {},
+		func() {
+			for i := range questions {
+				questions[i].Questions = withoutPreviews(questions[i].Questions)
+			}
+		},
+		func() {
+			for i := range approvals {
+				approvals[i].Directory = ""
+			}
+			for i := range questions {
+				questions[i].Kind, questions[i].Payload, questions[i].ResponseSchema = "", nil, nil
+			}
+		},
+	} {
+		leaveOut()
+		if one, err := digestOf(approvals, questions); err == nil && one == digest {
+			return true
+		}
 	}
-	for i := range questions {
-		questions[i].Kind, questions[i].Payload, questions[i].ResponseSchema = "", nil, nil
-	}
-	return digestOf(approvals, questions)
+	return false
 }
 
-// moreThanDigest reports whether a request has members that a digest of an earlier build left out.
-func moreThanDigest(approval *api.ApprovalRequest, question *api.UserQuestionRequest) bool {
-	return approval != nil && approval.Directory != "" || question != nil && len(typedOf(question)) > 0
+func withoutPreviews(questions []api.UserQuestion) []api.UserQuestion {
+	questions = slices.Clone(questions)
+	for i := range questions {
+		questions[i].Options = slices.Clone(questions[i].Options)
+		for n := range questions[i].Options {
+			questions[i].Options[n].Preview = ""
+		}
+	}
+	return questions
+}
+
+// leftOut says which of the members that a digest of an earlier build left out a request has.
+type leftOut struct{ directory, typed, previews bool }
+
+func leftOutOf(approval *api.ApprovalRequest, question *api.UserQuestionRequest) leftOut {
+	if question == nil {
+		return leftOut{directory: approval != nil && approval.Directory != ""}
+	}
+	return leftOut{
+		typed: len(typedOf(question)) > 0,
+		previews: slices.ContainsFunc(question.Questions, func(one api.UserQuestion) bool {
+			return slices.ContainsFunc(one.Options, func(option api.QuestionOption) bool { return option.Preview != "" })
+		}),
+	}
 }

@@ -47,8 +47,8 @@ func TestWhoIsNotifiedOfACall(t *testing.T) {
 	require.Nil(t, question.Escalation, "the caller's request is not changed")
 }
 
-// The same key finds the open call only while a person would decide the same: what an option stands for, what a typed
-// question asks, who may allow, and where the call would run, are part of that.
+// The same key finds the open call only while a person would decide the same: what an option stands for and shows, what
+// a typed question asks, who may allow, and where the call would run, are part of that.
 func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
 	t.Parallel()
 	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
@@ -88,6 +88,17 @@ func TestADifferentCallWithTheSameKeyAsksAgain(t *testing.T) {
 	}
 	anything := raise(typed("refund", `null`, ""))
 	require.Equal(t, &ask.Raised{RunID: anything.RunID, Joined: true}, raise(typed("refund", `null`, `true`)))
+	previewed := func(a, b string) ask.Call {
+		call := where("", "")
+		call.Question.Questions[0].Options[0].Preview, call.Question.Questions[0].Options[1].Preview = a, b
+		return call
+	}
+	plain, first := raise(where("", "")), raise(previewed("one", "two"))
+	require.NotEqual(t, plain.RunID, first.RunID)
+	require.Equal(t, &ask.Raised{RunID: first.RunID, Joined: true}, raise(previewed("one", "two")))
+	for _, other := range []ask.Call{previewed("two", "one"), previewed("one", ""), previewed("", "one")} {
+		require.NotContains(t, []string{plain.RunID, first.RunID}, raise(other).RunID)
+	}
 	require.NotEqual(t, raise(deploy(false)).RunID, raise(deploy(true)).RunID)
 	in := func(directory string) ask.Call {
 		call := deploy(false)
@@ -194,5 +205,61 @@ func TestAQuestionOfAnEarlierBuildKeepsItsPayload(t *testing.T) {
 		require.NoError(t, err, key)
 		require.Equal(t, api.OutcomeAnswered, answer.Outcome, key)
 		require.Equal(t, `{"amount":5000}`, string(answer.Question.Payload), key)
+	}
+}
+
+// An earlier build left the previews of options out of a question's digest, one before it the payload, too. Its answers
+// are read by their run, but not by a call with other previews, or with none.
+func TestAQuestionOfAnEarlierBuildKeepsItsPreviews(t *testing.T) {
+	t.Parallel()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{})
+	asker := &ask.Asker{Client: service.Connect(client.WithActor("ann")), AgentID: "coder"}
+	digested := []any{map[string]any{"question": "Which?", "options": []any{"A"}, "multi_select": false, "allow_freeform": true}}
+	for key, row := range map[string]struct {
+		digest  map[string]any
+		payload string
+	}{
+		"no payload":         {map[string]any{"questions": digested, "metadata": api.JSON(nil)}, ""},
+		"a payload":          {map[string]any{"questions": digested, "metadata": api.JSON(nil), "payload": api.JSON(`{"amount":5}`)}, `{"amount":5}`},
+		"a payload left out": {map[string]any{"questions": digested, "metadata": api.JSON(nil)}, `{"amount":5}`},
+	} {
+		digest, err := client.InputDigest(row.digest)
+		require.NoError(t, err, key)
+		sum := sha256.Sum256([]byte(strings.Join([]string{"question", "s", key, digest, "0"}, "\x00")))
+		earlier := "call-" + hex.EncodeToString(sum[:16])
+		with := func(preview string) *api.UserQuestionRequest {
+			asked := &api.UserQuestionRequest{ID: "r", ToolCallID: "r", Questions: []api.UserQuestion{{
+				ID: "q", Question: "Which?", AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "a", Label: "A", Preview: preview}},
+			}}}
+			if row.payload != "" {
+				asked.Payload = api.JSON(row.payload)
+			}
+			return asked
+		}
+		_, err = asker.Client.CreateRun(t.Context(), client.CreateRunParams{
+			SessionID: "s", RunID: earlier, Kind: api.KindCall, AgentID: "coder",
+			Metadata: map[string]string{"made_by": "holdpoint agent call", "digest": digest, "asker": "earlier"},
+			Suspend:  &api.Suspension{SuspensionID: "earlier", Questions: []api.UserQuestionRequest{*with("one")}},
+		})
+		require.NoError(t, err, key)
+		for _, decided := range []bool{false, true} {
+			if decided {
+				_, err := asker.Client.AnswerRunQuestion(t.Context(), earlier, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+					RequestID: "r", Answers: []api.UserQuestionAnswer{{QuestionID: "q", SelectedOptionIDs: []string{"a"}}},
+				}})
+				require.NoError(t, err, key)
+			}
+			for _, preview := range []string{"", "one", "two"} {
+				raised, err := asker.Raise(t.Context(), ask.Call{SessionID: "s", Key: key, Question: with(preview)})
+				require.NoError(t, err, key)
+				require.NotEqual(t, earlier, raised.RunID, key)
+				require.Equal(t, decided, raised.Joined, "each preview has one run")
+			}
+		}
+		answer, err := asker.Await(t.Context(), earlier, 0)
+		require.NoError(t, err, key)
+		require.Equal(t, api.OutcomeAnswered, answer.Outcome, key)
+		require.Equal(t, "one", answer.Question.Questions[0].Options[0].Preview, key)
+		require.Equal(t, row.payload, string(answer.Question.Payload), key)
 	}
 }
