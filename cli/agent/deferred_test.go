@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -165,4 +166,25 @@ func TestAServiceThatIsAwaySaysNothingAboutTheDecision(t *testing.T) {
 		opened.Close()
 		service.Close()
 	}
+}
+
+// A plan in a file is part of the call: once the file has changed, the same call finds no decision about the earlier plan.
+func TestACallWithAPlanInAFileIsAnotherOnceTheFileHasChanged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plan.md")
+	input, err := json.Marshal(map[string]string{"planFilePath": path})
+	require.NoError(t, err)
+	keyOf := func(plan, toolUseID string) string {
+		require.NoError(t, os.WriteFile(path, []byte(plan), 0o600))
+		call, err := (&HookRun{}).callOf(hookInput{SessionID: "s", ToolName: "ExitPlanMode", ToolInput: input, ToolUseID: toolUseID}, 0)
+		require.NoError(t, err)
+		require.Equal(t, plan, call.Approval.Description)
+		require.Equal(t, toolUseID, call.Approval.ToolCallID)
+		return call.Key
+	}
+	require.Equal(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete the cache", "toolu_1"))
+	require.NotEqual(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete everything", "toolu_1"))
+	require.NotEqual(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete the cache", "toolu_2"))
+	require.Equal(t, "toolu_1", keyOf("", "toolu_1"))
+	require.Empty(t, keyOf("Delete the cache", ""), "a call without an id cannot be found again")
 }

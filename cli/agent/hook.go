@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +181,13 @@ func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, erro
 	if expires > 0 {
 		request.ExpiresAfterMs = new(expires.Milliseconds())
 	}
-	return mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}, asked.plan())
+	plan, key := asked.plan(), asked.ToolUseID
+	if plan != "" && key != "" {
+		// The file may change before the call is repeated, and the input only names it.
+		digest := sha256.Sum256([]byte(plan))
+		key += " " + hex.EncodeToString(digest[:])
+	}
+	return mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: key, Approval: request}, plan)
 }
 
 // patternKeys returns the agent's suggestions as keys for a standing rule. It returns none
