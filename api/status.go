@@ -41,6 +41,11 @@ func (s Status) Terminal() bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusInterrupted || s == StatusCancelled
 }
 
+// Waiting reports whether a run with this status waits for a decision.
+func (s Status) Waiting() bool {
+	return s == StatusWaitingForApproval || s == StatusWaitingForUserQuestion
+}
+
 // Errors of runs that the service has cancelled because the worker or agent that asked is gone (docs/spec/v1.md#abandoned-requests).
 const (
 	ErrorWorkerGone = "the worker that asked is gone"

@@ -210,7 +210,7 @@ func (u Until) reached(status api.Status) bool {
 	if u == UntilTerminal {
 		return status.Terminal()
 	}
-	return status != api.StatusWaitingForApproval && status != api.StatusWaitingForUserQuestion
+	return !status.Waiting()
 }
 
 // AwaitRun returns a run as soon as it fulfils the condition, or its state after the wait,

@@ -29,7 +29,7 @@ const maxFormBytes = 16 << 10
 // nothing for a client that shows neither.
 func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.ClientCapabilities) mcp.InputRequestMap {
 	links := w.options.Link != nil && opensLinks(capabilities)
-	if !waits(run) || !links && !showsForms(capabilities) {
+	if !run.Status.Waiting() || !links && !showsForms(capabilities) {
 		return nil
 	}
 	decides := showsForms(capabilities) && w.options.MayDecide != nil && w.options.MayDecide(ctx)

@@ -136,17 +136,13 @@ func (w *Waits) task(ctx context.Context, taskID string, reading Reading, capabi
 		shown.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: run.Error}
 	case run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted:
 		shown.Status = tasks.StatusCancelled
-	case waits(run):
+	case run.Status.Waiting():
 		shown.Message = "Waiting for a person."
 		if requests := w.Forms(ctx, run, capabilities); len(requests) > 0 {
 			shown.Status, shown.InputRequests = tasks.StatusInputRequired, requests
 		}
 	}
 	return shown
-}
-
-func waits(run *api.RunView) bool {
-	return run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion
 }
 
 // Update implements [tasks.Keeper]. Only an accepted form decides. A declined form leaves its

@@ -128,7 +128,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, atOnce bool) (*A
 		return nil, fmt.Errorf("%w: run %s was not made by an agent's call", ErrForeign, run.RunID)
 	}
 	answer := &Answer{Run: run, RunID: r.raised.RunID}
-	if run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion {
+	if run.Status.Waiting() {
 		answer.RequestID = firstOf(run)
 		return answer, nil
 	}

@@ -10,9 +10,7 @@ import (
 func Terminal(s api.Status) bool { return s.Terminal() }
 
 // Waiting reports whether a run with this status waits for a decision.
-func Waiting(s api.Status) bool {
-	return s == api.StatusWaitingForApproval || s == api.StatusWaitingForUserQuestion
-}
+func Waiting(s api.Status) bool { return s.Waiting() }
 
 // KnownStatus reports whether s is a status of runs.
 func KnownStatus(s api.Status) bool {
