@@ -6,7 +6,6 @@
 package overhttp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -119,8 +118,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 // [cpulimit.Do].
 func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
-		rest := r.Body
+		start, putBack, err := tasks.ReadAhead(r, maxBodyBytes)
 		if err == nil && int64(len(start)) <= maxBodyBytes {
 			twice := false
 			err := cpulimit.Do(r.Context(), len(start), func() error {
@@ -145,10 +143,7 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 			}
 		}
 		r.ContentLength = -1
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(start), rest), rest}
+		putBack(start)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -1,8 +1,6 @@
 package tasks
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"slices"
 
@@ -26,12 +24,8 @@ func CheckName(next http.Handler, maxBodyBytes int64) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
-		rest := r.Body
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(start), rest), rest}
+		start, putBack, err := ReadAhead(r, maxBodyBytes)
+		putBack(start)
 		var call struct {
 			ID     jsontext.Value `json:"id"`
 			Method string         `json:"method"`
