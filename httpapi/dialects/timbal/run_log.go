@@ -89,7 +89,6 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = f.readLog(r.Context(), s, enough)
 	if err == nil && !enough() && len(list.Events) == 0 && waitMs > 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // see respondLast
 		err = f.awaitSegment(r.Context(), s, time.Duration(waitMs)*time.Millisecond, func() bool { return enough() || len(list.Events) > 0 })
 	}
 	if err != nil {

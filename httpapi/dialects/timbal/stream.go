@@ -218,8 +218,6 @@ func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) e
 		}
 		return s.finished
 	}
-	// The read deadline is for the request, not for its answer.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err := f.awaitSegment(r.Context(), s, 0, keep); err != nil {
 		return err
 	}
