@@ -34,7 +34,8 @@ type SignIn struct {
 // SignIns stores the signed-in browsers. Every engine implements it, with the errors of [Tokens].
 type SignIns interface {
 	// AddSignIn inserts a sign-in. It deletes those that expired before its creation, and the
-	// oldest beyond [MaxSignIns] of its token. Errors: invalid_token for a revoked token, and unless
+	// oldest beyond [MaxSignIns] of its token. With a rotated secret the sign-in expires when the
+	// secret does, if that is earlier. Errors: invalid_token for a revoked token, and unless
 	// secretHash is "" or the hash of a secret that still works.
 	AddSignIn(ctx context.Context, in *SignIn, secretHash string, entry *journal.Entry) error
 	// SignInsByHash returns the existing sign-ins, each with its token.
@@ -74,6 +75,9 @@ func (k *Keyring) addSignIn(ctx context.Context, token *Token, secretHash string
 	nowMs := k.nowMs()
 	cookie = NewSecret()
 	in := SignIn{CookieHash: HashOf(cookie), TokenID: token.TokenID, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + SignInLifetimeMs}
+	if secretHash != "" && secretHash == token.PreviousHash {
+		in.ExpiresAtMs = min(in.ExpiresAtMs, token.PreviousUntilMs)
+	}
 	identity = (&SignedIn{in, *token}).credential().Identity()
 	entry := EntryBy(token.Identity(), nowMs, api.AuditEvent{Type: api.AuditSignedIn})
 	err = k.tokens.AddSignIn(ctx, &in, secretHash, entry)
@@ -96,6 +100,11 @@ func (k *Keyring) EnterSignIn(ctx context.Context, cookie string) (identity *Ide
 	untilMs := k.nowMs() + SignInLifetimeMs
 	if token.vouched() {
 		untilMs = min(untilMs, token.signIn.CreatedAtMs+MaxIssuedSignInMs)
+	}
+	// A sign-in with a rotated secret never expires after the secret. One with the new secret does,
+	// unless the grace had more than a whole lifetime left.
+	if token.signIn.ExpiresAtMs <= token.PreviousUntilMs {
+		untilMs = min(untilMs, token.PreviousUntilMs)
 	}
 	if token.signIn.ExpiresAtMs < untilMs-renewAfterMs {
 		in := *token.signIn

@@ -190,6 +190,53 @@ func TestSignInsEnd(t *testing.T) {
 	}
 }
 
+// A sign-in with a rotated secret ends with the secret's grace, at a replica that has not seen the rotation too. A
+// sign-in with the new secret lasts.
+func TestASignInWithARotatedSecretEndsWithIt(t *testing.T) {
+	t.Parallel()
+	const minute = 60_000
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			store := open(t)
+			var nowMs int64 = 1_750_000_000_000
+			replica := func() (*auth.Keyring, *rig) {
+				keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+				return keyring, serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			}
+			keyring, a := replica()
+			unaware, other := replica()
+			for _, graceMs := range []int64{minute, auth.SignInLifetimeMs + 20*minute} {
+				tokenID, old := token(t, keyring, api.CreateTokenBody{Name: "leaked", Role: api.RoleAdmin})
+				_, err := unaware.Authenticate(t.Context(), old)
+				require.NoError(t, err)
+				made, err := keyring.Rotate(t.Context(), tokenID, graceMs)
+				require.NoError(t, err)
+				graceEndsMs := nowMs + graceMs
+				login := func(at *rig, secret string) (signedIn option, untilMs any) {
+					got := at.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK)
+					return got.sessionOf(), got.at("expires_at_ms")
+				}
+				late, _ := login(other, old)
+				early, untilMs := login(a, old)
+				require.InDelta(t, nowMs+min(graceMs, auth.SignInLifetimeMs), untilMs, 0)
+				for nowMs < graceEndsMs-30*minute {
+					nowMs += 30 * minute
+					a.get(t, "/v1/me", early).want(http.StatusOK)
+					a.get(t, "/v1/me", late).want(http.StatusOK)
+				}
+				current, _ := login(a, made.Secret)
+				nowMs = graceEndsMs + 1000
+				a.get(t, "/v1/me", early).refused(api.CodeInvalidToken)
+				a.get(t, "/v1/me", late).refused(api.CodeInvalidToken)
+				for range 3 {
+					nowMs += auth.SignInLifetimeMs - 60*minute
+					a.get(t, "/v1/me", current).want(http.StatusOK)
+				}
+			}
+		})
+	}
+}
+
 // A replica signs no browser in with a secret that its cache alone accepts.
 func TestACachedSecretSignsNobodyIn(t *testing.T) {
 	t.Parallel()

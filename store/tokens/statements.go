@@ -38,14 +38,17 @@ UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms 
 )
 
 // The statements of sign-ins. sqlAddSignIn takes $1 cookie_hash, $2 token_id, $3 created_at_ms, $4 expires_at_ms and $5
-// the hash of the presented secret, empty without one. It adds nothing if the token is revoked or the secret no longer works.
+// the hash of the presented secret, empty without one. It adds nothing if the token is revoked or the secret no longer works,
+// and a sign-in with a rotated secret ends with the secret's grace at the latest.
 // sqlRenewSignIn takes $1 cookie_hash and $2 expires_at_ms, sqlEndSignIn $1 cookie_hash, sqlDropExpiredSignIns $1 the
 // current time, sqlDropOldestSignIns $1 token_id and $2 the number to keep. sqlHoldSignIn locks $1 cookie_hash of the
 // token $2, which is locked already, if the sign-in has not expired at the time $3.
 const (
 	sqlAddSignIn = `
 INSERT INTO sign_ins (cookie_hash, token_id, created_at_ms, expires_at_ms)
-SELECT CAST($1 AS text), token_id, CAST($3 AS bigint), CAST($4 AS bigint) FROM tokens
+SELECT CAST($1 AS text), token_id, CAST($3 AS bigint),
+	CASE WHEN CAST($5 AS text) = '' OR secret_hash = $5 OR previous_until_ms > CAST($4 AS bigint) THEN CAST($4 AS bigint) ELSE previous_until_ms END
+FROM tokens
 WHERE token_id = $2 AND revoked_at_ms IS NULL
 	AND (CAST($5 AS text) = '' OR secret_hash = $5 OR previous_hash = $5 AND previous_until_ms > CAST($3 AS bigint))`
 	sqlRenewSignIn = `UPDATE sign_ins SET expires_at_ms = $2 WHERE cookie_hash = $1 AND expires_at_ms < $2`
