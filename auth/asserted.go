@@ -95,7 +95,7 @@ func (k *Keyring) token(ctx context.Context, a *Assertion) (*Token, error) {
 		case err != nil:
 			return nil, err
 		case kept.RevokedAtMs == 0:
-			k.closed.Store(true)
+			k.shut()
 			return kept, nil
 		case a.IssuedAtMs <= kept.RevokedAtMs:
 			return nil, k.refuseAssertion(ctx, a.By, "revoked")

@@ -69,6 +69,10 @@ type Keyring struct {
 	// closed is set once a token is known to exist. From then on mode Auto requires a credential.
 	closed      atomic.Bool
 	openUntilMs atomic.Int64
+	// whileOpen ends with shut.
+	whileOpen context.Context //nolint:containedctx // it is what the contexts of calls end with
+	endOpen   context.CancelFunc
+	openCalls atomic.Int64 // calls of EnterOpen that are not over
 
 	mu         sync.Mutex
 	remembered map[string]*remembered // by the hash of the secret, or by signInKey and the hash of the cookie
@@ -98,15 +102,17 @@ func NewKeyring(options Options) *Keyring {
 	if options.Issuer && options.Mode == Auto {
 		options.Mode = Required
 	}
-	return &Keyring{
+	k := &Keyring{
 		issuer: options.Issuer,
 		tokens: options.Tokens, mode: options.Mode, nowMs: options.NowMs, newID: options.NewID, logger: logger,
 		remembered: map[string]*remembered{},
 	}
+	k.whileOpen, k.endOpen = context.WithCancel(context.Background())
+	return k
 }
 
 // ErrRevoked is the cause of a call's cancelled context when its token was revoked or expired
-// during the call.
+// during the call, or when it had none and the first token was created.
 var ErrRevoked = errors.New("the token of this call was revoked or has expired")
 
 // Invalid is the error for a credential that does not work, whatever the reason.
@@ -136,7 +142,7 @@ func (k *Keyring) Open(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	case anyToken:
-		k.closed.Store(true)
+		k.shut()
 		return false, nil
 	}
 	k.openUntilMs.Store(before + freshFor)
@@ -180,11 +186,9 @@ func (k *Keyring) enter(ctx context.Context, known *remembered) (during context.
 	k.mu.Lock()
 	known.calls++
 	k.mu.Unlock()
-	during, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(known.valid, func() { cancel(ErrRevoked) })
+	during, end := endingWith(ctx, known.valid)
 	return during, func() {
-		stop()
-		cancel(nil)
+		end()
 		k.mu.Lock()
 		known.calls--
 		k.mu.Unlock()

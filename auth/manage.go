@@ -26,7 +26,7 @@ func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, created
 		k.openUntilMs.Store(0) // it may have been written
 		return api.TokenSecret{}, false, err
 	}
-	k.closed.Store(true)
+	k.shut()
 	switch {
 	case kept.TokenID == token.TokenID:
 		return api.TokenSecret{Token: kept.View(), Secret: secret}, false, nil

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Run ends the calls of tokens that were revoked, rotated or have expired, at any replica, and
-// stores when tokens were last used, until the context ends. It returns nil.
+// Run ends the calls of tokens that were revoked, rotated or have expired, and those without one once the
+// first token was created, at any replica, and stores when tokens were last used, until the context ends. It returns nil.
 func (k *Keyring) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -25,7 +25,7 @@ func (k *Keyring) Run(ctx context.Context) error {
 	}
 }
 
-// Look re-reads the tokens of open calls once.
+// Look re-reads the tokens of open calls once, and whether calls still need none.
 func (k *Keyring) Look(ctx context.Context) {
 	nowMs := k.nowMs()
 	byID, signedIn := map[string][]*remembered{}, map[string]*remembered{}
@@ -42,6 +42,7 @@ func (k *Keyring) Look(ctx context.Context) {
 		}
 	}
 	k.mu.Unlock()
+	k.lookWhileOpen(ctx)
 	k.lookAtSignIns(ctx, signedIn, nowMs)
 	if len(byID) == 0 {
 		return
@@ -156,11 +157,11 @@ func (k *Keyring) Remembered() int {
 	return len(k.remembered)
 }
 
-// Calls returns the number of open calls with a token.
+// Calls returns the number of open calls that end when their credential does, or with the first token.
 func (k *Keyring) Calls() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	calls := 0
+	calls := int(k.openCalls.Load())
 	for _, known := range k.remembered {
 		calls += known.calls
 	}

@@ -333,44 +333,6 @@ func TestTheLastTwoAdminsAtOnce(t *testing.T) {
 	}
 }
 
-// A first token closes the service that was open, at this replica and another.
-func TestTheFirstTokenClosesTheService(t *testing.T) {
-	t.Parallel()
-	for name, passedMs := range clockChanges {
-		parallel(t, name, func(t *testing.T) { testFirstToken(t, passedMs) })
-	}
-}
-
-// clockChanges are changes of a clock after which nothing is taken from a cache.
-var clockChanges = map[string]int64{"half a second later": 500, "the clock is set back": -3_600_000}
-
-func testFirstToken(t *testing.T, passedMs int64) {
-	t.Helper()
-	store := openSQLite(t)
-	var nowMs int64 = 1_750_000_000_000
-	keyrings := make([]*auth.Keyring, 2)
-	rigs := make([]*rig, 2)
-	for i := range keyrings {
-		keyrings[i] = auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-		rigs[i] = serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyrings[i] })
-		rigs[i].get(t, "/v1/runs").want(http.StatusOK)
-	}
-	secret := rigs[0].post(t, "/v1/tokens", `{"name":"first","role":"admin"}`).want(http.StatusCreated).textAt("secret")
-	rigs[0].get(t, "/v1/runs").refused(api.CodeUnauthenticated)
-	nowMs += passedMs
-	for _, a := range rigs {
-		a.get(t, "/v1/runs").refused(api.CodeUnauthenticated)
-		a.get(t, "/v1/runs", bearer(secret)).want(http.StatusOK)
-	}
-	// Revoked is not the same as never made.
-	id := rigs[0].get(t, "/v1/me", bearer(secret)).want(http.StatusOK).textAt("token_id")
-	require.NoError(t, keyrings[0].Revoke(t.Context(), id, false))
-	again := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Auto, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-	open, err := again.Open(t.Context())
-	require.NoError(t, err)
-	require.False(t, open)
-}
-
 // The last use of a token is accurate to the minute, never before its creation, and seen at once. It is
 // stored in the background, for the other replicas.
 func TestTheLastUseOfAToken(t *testing.T) {

@@ -35,7 +35,7 @@ var (
 // Guard returns the handler of a route for callers who may call it, with their identity
 // in the request's context (see [auth.From]). Other callers get an error: unauthenticated,
 // invalid_token, forbidden, an error of [Quotas], or one of the database. When the call's token is
-// revoked, its context ends.
+// revoked, or it has none and the first token is created, its context ends.
 func (a *Access) Guard(route *Route) HandlerFunc {
 	action, next := route.Action, route.Handle
 	if action == "" {
@@ -57,12 +57,18 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 			return err
 		}
 		if open {
+			during, leave := a.enterOpen(r.Context())
+			defer leave()
 			call, err := a.take(w, r, use{open: true, principal: auth.LocalPrincipal, stream: stream})
 			if err != nil {
 				return err
 			}
 			defer call.done()
-			return next(w, r.WithContext(auth.With(call.within(r.Context()), local)))
+			err = next(w, r.WithContext(auth.With(call.within(during), local)))
+			if ended(r, during, err) {
+				return missing(w)
+			}
+			return err
 		}
 		identity, during, leave, err := enter(w, r)
 		if err != nil {
@@ -82,11 +88,16 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 			w.Header()["Warning"] = actorIgnored
 		}
 		err = next(w, r.WithContext(auth.With(call.within(during), identity)))
-		if err != nil && r.Context().Err() == nil && errors.Is(context.Cause(during), auth.ErrRevoked) && refusal.CodeOf(err) == "" {
+		if ended(r, during, err) {
 			return invalid(w, auth.Invalid())
 		}
 		return invalid(w, err) // it may have been revoked before the decision
 	}
+}
+
+// ended reports whether a call failed because its credential stopped working during the call.
+func ended(r *http.Request, during context.Context, err error) bool {
+	return err != nil && r.Context().Err() == nil && errors.Is(context.Cause(during), auth.ErrRevoked) && refusal.CodeOf(err) == ""
 }
 
 // enterStream is enter for a stream, which also accepts a ticket.
@@ -124,8 +135,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 			if certificate := a.certificate(r); certificate != nil {
 				return a.enterCertificate(w, r, certificate)
 			}
-			w.Header()["Www-Authenticate"] = challenge
-			return nil, nil, nil, auth.Missing()
+			return nil, nil, nil, missing(w)
 		}
 		if a.Identify != nil && mayBeIDToken(secret) {
 			who, err := a.Identify(r.Context(), secret)
@@ -163,8 +173,7 @@ func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, 
 	}
 	secret := bearer(r.Header)
 	if secret == "" {
-		w.Header()["Www-Authenticate"] = challenge
-		return "", nil, auth.Missing()
+		return "", nil, missing(w)
 	}
 	identity, err = a.Keyring.Authenticate(r.Context(), secret)
 	if err != nil {
@@ -193,6 +202,20 @@ func (a *Access) open(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return a.Keyring.Open(ctx)
+}
+
+// enterOpen counts a call that needs no credential and returns its context.
+func (a *Access) enterOpen(ctx context.Context) (during context.Context, leave func()) {
+	if a == nil || a.Keyring == nil {
+		return ctx, func() {}
+	}
+	return a.Keyring.EnterOpen(ctx)
+}
+
+// missing returns the error for a call without a readable credential, and adds the challenge.
+func missing(w http.ResponseWriter) error {
+	w.Header()["Www-Authenticate"] = challenge
+	return auth.Missing()
 }
 
 // invalid adds the challenge to a credential error.
