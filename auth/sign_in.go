@@ -79,7 +79,11 @@ func (k *Keyring) addSignIn(ctx context.Context, token *Token, secretHash string
 		in.ExpiresAtMs = min(in.ExpiresAtMs, token.PreviousUntilMs)
 	}
 	identity = (&SignedIn{in, *token}).credential().Identity()
-	entry := EntryBy(token.Identity(), nowMs, api.AuditEvent{Type: api.AuditSignedIn})
+	by := token.Identity()
+	if token.vouched() {
+		by.Via = ViaIssuer // only an issuer signs a browser in without a secret
+	}
+	entry := EntryBy(by, nowMs, api.AuditEvent{Type: api.AuditSignedIn})
 	err = k.tokens.AddSignIn(ctx, &in, secretHash, entry)
 	switch {
 	case refusal.CodeOf(err) == api.CodeInvalidToken:

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,6 +80,9 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		me := a.get(t, "/v1/me", signedIn(done)).want(http.StatusOK)
 		require.Equal(t, []any{"user:oidc:auth0:7cada:3a1", "operator", "session", []any{"people", "watchers"}}, []any{me.at("principal"), me.at("role"), me.at("via"), me.at("groups")})
 		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, signedIn(done), sameOrigin()).refused(api.CodeForbidden)
+		log := a.auditLog(t, ofRole(t, keyring, api.RoleAdmin))
+		entry := log[slices.IndexFunc(log, func(e api.AuditEntry) bool { return e.Actor == "user:oidc:auth0:7cada:3a1" })]
+		require.Contains(t, string(entry.Event), `"type":"signed_in","via":"oidc","by_token_id":"`+me.textAt("token_id")+`"`)
 
 		// The previous address and cookie together are useless.
 		a.get(t, back).refused(api.CodeSignInFailed)
