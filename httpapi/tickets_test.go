@@ -58,7 +58,7 @@ func testTickets(t *testing.T, a *rig, keyring *auth.Keyring) {
 		a.get(t, path+"?ticket="+ticket).want(http.StatusOK)
 	})
 	t.Run("only streams have any", func(t *testing.T) {
-		for _, wrong := range []string{"", "/", "v1/stream", "/v1/runs", "/v1/tokens", "/v1/stream/", "/v1//stream", "/v1/runs//stream", "//evil.example/v1/stream", "https://evil.example/v1/stream", "/v1/../v1/stream", "/nowhere", "/v1/stream/" + strings.Repeat("x", api.MaxTicketPath)} {
+		for _, wrong := range []string{"", "/", "v1/stream", "/v1/runs", "/v1/tokens", "/v1/stream/", "/v1//stream", "/v1/runs//stream", "//evil.example/v1/stream", "https://evil.example/v1/stream", "/v1/../v1/stream", "/nowhere", "/v1/runs/%00/stream", "/v1/runs/%ff/stream", "/v1/stream/" + strings.Repeat("x", api.MaxTicketPath)} {
 			options := []option{bearer(admin)}
 			if len(wrong) > 0 && len(wrong) < api.MaxTicketPath {
 				options = append(options, expecting(semantic))

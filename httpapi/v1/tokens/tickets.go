@@ -3,6 +3,8 @@ package tokens
 import (
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -41,7 +43,8 @@ func (i *identities) ticketPath(path string) string {
 	if err != nil || at.Scheme != "" || at.Host != "" {
 		return ""
 	}
-	if at.Path = i.streamPath(at.Path); at.Path == "" {
+	// The path is stored, and Postgres accepts neither NUL nor invalid UTF-8.
+	if at.Path = i.streamPath(at.Path); at.Path == "" || !utf8.ValidString(at.Path) || strings.ContainsRune(at.Path, 0) {
 		return ""
 	}
 	return wire.TicketPath(at)
