@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // testAuditLog checks that every change of permissions is recorded with its actor and via.
@@ -27,6 +28,7 @@ func testAuditLog(t *testing.T, a *rig, keyring *auth.Keyring) {
 	secret := a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{}`, bearer(root)).want(http.StatusOK).textAt("secret")
 	login := a.post(t, "/v1/login", "", bearer(secret)).want(http.StatusOK)
 	cookie := login.sessionOf()
+	a.post(t, "/v1/login", "", bearer(secret), overTLS(), header("Origin", "http://holdpoint.example")).refused(wire.CodeOriginNotAllowed)
 	own := header("Origin", a.server.URL)
 	rule := a.post(t, "/v1/rules", `{"tool_name":"bash","effect":"deny","match":{"pattern_keys":["logged"]}}`, cookie, own).want(http.StatusCreated).textAt("rule_id")
 	a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", bearer(root)).want(http.StatusNoContent)

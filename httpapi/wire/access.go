@@ -162,7 +162,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 }
 
 // SignIn creates a cookie for a browser that presents a token; "" when no credential is required.
-// Errors: unauthenticated, invalid_token, errors of the caller's quota and of the database.
+// Errors: unauthenticated, invalid_token, origin_not_allowed, errors of the caller's quota and of the database.
 func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, identity *auth.Identity, err error) {
 	open, err := a.open(r.Context())
 	if err != nil {
@@ -184,6 +184,9 @@ func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, 
 		return "", nil, err
 	}
 	defer call.done()
+	if err := CheckKeeps(r); err != nil {
+		return "", nil, err
+	}
 	cookie, identity, err = a.Keyring.SignIn(r.Context(), secret)
 	return cookie, identity, invalid(w, err)
 }

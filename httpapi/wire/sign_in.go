@@ -33,19 +33,24 @@ func SignedIn(r *http.Request) string {
 	return ""
 }
 
-// SetSignedIn sends a browser its sign-in: as a cookie or, on a loopback address, as a secret for
-// the page to keep, which is returned. Errors: origin_not_allowed for a page loaded without TLS
-// from another address, because the browser would drop the cookie.
-func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) (kept string, err error) {
-	if byLoopback(r) {
-		return value, nil
-	}
-	if origin, err := url.Parse(r.Header.Get("Origin")); r.TLS == nil && err == nil && origin.Scheme == "http" {
-		return "", refusal.New(CodeOriginNotAllowed, "signing in needs https, or a loopback address: "+
+// CheckKeeps refuses a page loaded without TLS from another address, because its browser would drop the
+// cookie. Call it before a sign-in is stored. Errors: origin_not_allowed.
+func CheckKeeps(r *http.Request) error {
+	if origin, err := url.Parse(r.Header.Get("Origin")); !byLoopback(r) && r.TLS == nil && err == nil && origin.Scheme == "http" {
+		return refusal.New(CodeOriginNotAllowed, "signing in needs https, or a loopback address: "+
 			"a browser keeps no cookie of %.200q", origin.String())
 	}
+	return nil
+}
+
+// SetSignedIn sends a browser its sign-in: as a cookie or, on a loopback address, as a secret for
+// the page to keep, which is returned.
+func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) (kept string) {
+	if byLoopback(r) {
+		return value
+	}
 	setCookie(w, value, auth.SignInLifetimeMs/1000)
-	return "", nil
+	return ""
 }
 
 // ClearSignedIn deletes the browser's cookie.

@@ -45,6 +45,9 @@ func (i *identities) endSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := wire.CheckKeeps(r); err != nil {
+		return err
+	}
 	cookie, _, err := i.access.Keyring.SignInByIssuer(r.Context(), who)
 	if refusal.CodeOf(err) == api.CodeInvalidToken {
 		return refusal.New(api.CodeSignInFailed, "an admin has signed this identity out: sign in again at %s", oidc.StartPath)
@@ -52,9 +55,5 @@ func (i *identities) endSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	kept, err := wire.SetSignedIn(w, r, cookie)
-	if err != nil {
-		return err
-	}
-	return oidc.Onward(w, r, returnTo, kept)
+	return oidc.Onward(w, r, returnTo, wire.SetSignedIn(w, r, cookie))
 }

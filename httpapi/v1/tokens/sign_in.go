@@ -17,9 +17,7 @@ func (i *identities) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply := api.SignIn{Me: identity.Me()}
 	if cookie != "" {
-		if reply.Session, err = wire.SetSignedIn(w, r, cookie); err != nil {
-			return err
-		}
+		reply.Session = wire.SetSignedIn(w, r, cookie)
 	}
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
