@@ -60,6 +60,13 @@ func (k *Keyring) Look(ctx context.Context) {
 				k.forgetThis(known)
 			}
 		}
+		delete(byID, tokens[i].TokenID)
+	}
+	// The rest have no row, as after a restore of an older database.
+	for _, gone := range byID {
+		for _, known := range gone {
+			k.forgetThis(known)
+		}
 	}
 }
 
