@@ -114,11 +114,11 @@ func (k *Keyring) EnterAssertion(ctx context.Context, a *Assertion) (identity *I
 	by := &assertedBy{by: a.By, untilMs: a.ExpiresAtMs, key: a.cacheKey()}
 	known, token := k.recall(by.key, nowMs)
 	if known == nil {
-		read, err := shared(ctx, &k.reads, by.key, func(ctx context.Context) (*Token, error) { return k.tokenAgain(ctx, a, by) })
+		read, readAtMs, err := shared(ctx, k, by.key, func(ctx context.Context) (*Token, error) { return k.tokenAgain(ctx, a, by) })
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		known, token = k.remember(by.key, read, nowMs)
+		known, token = k.remember(by.key, read, readAtMs)
 	}
 	if known.valid.Err() != nil || !token.AcceptsAt(by.key, nowMs) {
 		k.forget(by.key)

@@ -133,11 +133,11 @@ func (k *Keyring) Open(ctx context.Context) (bool, error) {
 	case k.mode == Required || k.closed.Load():
 		return false, nil
 	}
-	before := k.nowMs()
-	if until := k.openUntilMs.Load(); before < until && before >= until-freshFor {
+	nowMs := k.nowMs()
+	if until := k.openUntilMs.Load(); nowMs < until && nowMs >= until-freshFor {
 		return true, nil
 	}
-	anyToken, err := shared(ctx, &k.reads, "any", k.tokens.AnyToken)
+	anyToken, readAtMs, err := shared(ctx, k, "any", k.tokens.AnyToken)
 	switch {
 	case err != nil:
 		return false, err
@@ -145,7 +145,7 @@ func (k *Keyring) Open(ctx context.Context) (bool, error) {
 		k.shut()
 		return false, nil
 	}
-	k.openUntilMs.Store(before + freshFor)
+	k.openUntilMs.Store(readAtMs + freshFor)
 	// A token may have been created during the read.
 	return !k.closed.Load(), nil
 }
@@ -208,7 +208,7 @@ func (k *Keyring) findHash(ctx context.Context, hash, hint string) (*remembered,
 	nowMs := k.nowMs()
 	known, token := k.recall(hash, nowMs)
 	if known == nil {
-		read, err := shared(ctx, &k.reads, hash, func(ctx context.Context) (*Token, error) { return k.tokens.TokenByHash(ctx, hash) })
+		read, readAtMs, err := shared(ctx, k, hash, func(ctx context.Context) (*Token, error) { return k.tokens.TokenByHash(ctx, hash) })
 		if err != nil {
 			return nil, nil, err
 		}
@@ -216,7 +216,7 @@ func (k *Keyring) findHash(ctx context.Context, hash, hint string) (*remembered,
 			k.forget(hash)
 			return nil, nil, k.refuse(ctx, "unknown", hint)
 		}
-		known, token = k.remember(hash, read, nowMs)
+		known, token = k.remember(hash, read, readAtMs)
 	}
 	if known.valid.Err() != nil || !token.AcceptsAt(hash, nowMs) {
 		k.forget(hash)
@@ -292,17 +292,26 @@ func (k *Keyring) forget(hash string) {
 	}
 }
 
-// shared runs one read for all concurrent callers. The read continues when a caller gives up.
-func shared[T any](ctx context.Context, group *singleflight.Group, key string, read func(context.Context) (T, error)) (T, error) {
-	done := group.DoChan(key, func() (any, error) { return read(context.WithoutCancel(ctx)) })
-	var none T
+// shared runs one read for all concurrent callers. The read continues when a caller gives up. readAtMs is the time
+// at which it began, which may be before the caller joined it.
+func shared[T any](ctx context.Context, k *Keyring, key string, read func(context.Context) (T, error)) (value T, readAtMs int64, err error) {
+	type dated struct {
+		value  T
+		fromMs int64
+	}
+	done := k.reads.DoChan(key, func() (any, error) {
+		fromMs := k.nowMs()
+		value, err := read(context.WithoutCancel(ctx))
+		return dated{value, fromMs}, err
+	})
 	select {
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		return value, 0, context.Cause(ctx)
 	case result := <-done:
 		if result.Err != nil {
-			return none, result.Err
+			return value, 0, result.Err
 		}
-		return result.Val.(T), nil //nolint:forcetypeassert // it is what read returned
+		got := result.Val.(dated) //nolint:forcetypeassert // it is what the function above returned
+		return got.value, got.fromMs, nil
 	}
 }

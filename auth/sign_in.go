@@ -149,7 +149,7 @@ func (k *Keyring) findCookie(ctx context.Context, hash string) (*remembered, *To
 	nowMs := k.nowMs()
 	known, token := k.recall(signInKey+hash, nowMs)
 	if known == nil {
-		read, err := shared(ctx, &k.reads, signInKey+hash, func(ctx context.Context) ([]SignedIn, error) {
+		read, readAtMs, err := shared(ctx, k, signInKey+hash, func(ctx context.Context) ([]SignedIn, error) {
 			return k.tokens.SignInsByHash(ctx, []string{hash})
 		})
 		if err != nil {
@@ -159,7 +159,7 @@ func (k *Keyring) findCookie(ctx context.Context, hash string) (*remembered, *To
 			k.forget(signInKey + hash)
 			return nil, nil, k.refuseSignIn(ctx, "unknown")
 		}
-		known, token = k.remember(signInKey+hash, read[0].credential(), nowMs)
+		known, token = k.remember(signInKey+hash, read[0].credential(), readAtMs)
 	}
 	if known.valid.Err() != nil || !token.AcceptsAt(signInKey+hash, nowMs) {
 		k.forget(signInKey + hash)

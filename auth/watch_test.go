@@ -3,6 +3,7 @@ package auth_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,4 +52,54 @@ func TestCallsOfATokenThatIsGoneEnd(t *testing.T) {
 	<-gone.Done()
 	require.ErrorIs(t, context.Cause(gone), auth.ErrRevoked)
 	require.NoError(t, stays.Err())
+}
+
+// signalling is a context that reports when its end is first waited for.
+type signalling struct {
+	context.Context
+	waited chan struct{}
+	once   atomic.Bool
+}
+
+func (s *signalling) Done() <-chan struct{} {
+	if !s.once.Swap(true) {
+		close(s.waited)
+	}
+	return s.Context.Done()
+}
+
+// A token is trusted for half a second from when its read began, even if a caller joined the read later.
+func TestAJoinedReadIsAsOldAsItsBeginning(t *testing.T) {
+	t.Parallel()
+	var nowMs, reads atomic.Int64
+	nowMs.Store(1_750_000_000_000)
+	began, answer := make(chan struct{}), make(chan struct{})
+	keyring := auth.NewKeyring(auth.Options{Mode: auth.Required, NowMs: nowMs.Load, Tokens: &fakeTokens{
+		byHash: func(hash string) (*auth.Token, error) {
+			if reads.Add(1) > 1 {
+				return nil, nil // it has been rotated
+			}
+			close(began)
+			<-answer
+			return &auth.Token{TokenID: "t", SecretHash: hash}, nil
+		},
+	}})
+	secret, done := auth.NewSecret(), make(chan error, 2)
+	for range cap(done) {
+		caller := &signalling{Context: t.Context(), waited: make(chan struct{})}
+		go func() {
+			_, err := keyring.Authenticate(caller, secret)
+			done <- err
+		}()
+		<-began
+		<-caller.waited
+		nowMs.Add(250)
+	}
+	close(answer)
+	for range cap(done) {
+		require.NoError(t, <-done)
+	}
+	require.EqualValues(t, 1, reads.Load())
+	_, err := keyring.Authenticate(t.Context(), secret)
+	require.ErrorIs(t, err, auth.Invalid())
 }
