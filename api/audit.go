@@ -10,9 +10,10 @@ const (
 	AuditTokenRevoked AuditEventType = "token_revoked"
 	AuditSignedIn     AuditEventType = "signed_in"
 	AuditSignedOut    AuditEventType = "signed_out"
-	// AuditRuleCreated and AuditRuleRevoked are not written for rules that a decision remembers for
-	// its session. The decision's own event records those.
-	AuditRuleCreated      AuditEventType = "rule_created"
+	// AuditRuleCreated is not written for a rule that a decision remembers for its session. The
+	// decision's own event records it.
+	AuditRuleCreated AuditEventType = "rule_created"
+	// AuditRuleRevoked is written for every rule, even if the end of its session revokes it.
 	AuditRuleRevoked      AuditEventType = "rule_revoked"
 	AuditWebhookCreated   AuditEventType = "webhook_created"
 	AuditWebhookChanged   AuditEventType = "webhook_changed"

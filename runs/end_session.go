@@ -54,6 +54,6 @@ func (c *EndSession) decide(w *workingCopy) (Reply, error) {
 	for _, message := range w.mailbox() {
 		w.deadLetterIfStale(message)
 	}
-	w.revokeSessionRules(c.Actor.Name)
+	w.revokeSessionRules(c.Actor)
 	return Reply{Session: w.session}, nil
 }

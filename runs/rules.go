@@ -216,7 +216,6 @@ func (c *RevokeRule) decide(w *workingCopy) (Reply, error) {
 	if rule.RevokedAtMs != 0 {
 		return Reply{Rule: &rules.Record{Rule: *rule}, Existing: true}, nil
 	}
-	revoked := w.revokeRule(rule, c.Actor.Name)
-	w.logRule(api.AuditRuleRevoked, revoked, c.Actor)
+	revoked := w.revokeRule(rule, c.Actor)
 	return Reply{Rule: &rules.Record{Rule: *revoked}}, nil
 }

@@ -193,7 +193,7 @@ func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 }
 
 // revokeSessionRules revokes the rules of the session, which is ending.
-func (w *workingCopy) revokeSessionRules(revokedBy string) {
+func (w *workingCopy) revokeSessionRules(actor Actor) {
 	var bound []*rules.Rule
 	for _, rule := range w.state.Rules {
 		if rule.SessionID == w.state.SessionID && rule.RevokedAtMs == 0 {
@@ -202,14 +202,15 @@ func (w *workingCopy) revokeSessionRules(revokedBy string) {
 	}
 	slices.SortFunc(bound, rules.Compare)
 	for _, rule := range bound {
-		w.revokeRule(rule, revokedBy)
+		w.revokeRule(rule, actor)
 	}
 }
 
-// revokeRule revokes a rule and returns its working copy.
-func (w *workingCopy) revokeRule(rule *rules.Rule, revokedBy string) *rules.Rule {
+// revokeRule revokes a rule, logs that, and returns its working copy.
+func (w *workingCopy) revokeRule(rule *rules.Rule, actor Actor) *rules.Rule {
 	revoked := w.editRule(rule)
-	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, revokedBy
+	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, actor.Name
+	w.logRule(api.AuditRuleRevoked, revoked, actor)
 	return revoked
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -17,7 +18,8 @@ import (
 var journalTests = map[string]func(*harness){
 	"journal/lines are numbered and tied together once": sealedOnce,
 	"journal/a change and its line happen together":     changedWithLine,
-	"journal/rules": rulesInJournal,
+	"journal/rules":                        rulesInJournal,
+	"journal/rules of a session that ends": endedRulesInJournal,
 }
 
 // journaled is a store that keeps tokens and the audit's own log.
@@ -172,4 +174,28 @@ func rulesInJournal(h *harness) {
 	}
 	require.Equal(h, []string{"rule_created", "rule_created", "rule_revoked", "rule_revoked"}, what)
 	require.Contains(h, string(h.sealed()[0].Body), `"session_id":"`+rules.AllSessions+`"`)
+}
+
+// endedRulesInJournal holds that the end of a session leaves a line for each rule that it revokes, and none for
+// the others.
+func endedRulesInJournal(h *harness) {
+	h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
+	actor := runs.Actor{Name: "user:ada", Via: api.ViaAPI}
+	for _, id := range []string{"revoked-before", "a", "b"} {
+		h.do(&runs.AddRule{RuleID: id, SessionID: "s", ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{PatternKeys: []string{id}}, Actor: actor})
+	}
+	h.do(&runs.AddRule{RuleID: "other", SessionID: "other", ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Actor: actor})
+	h.do(&runs.RevokeRule{RuleID: "revoked-before", SessionID: "s", Actor: actor})
+	before := len(h.sealed())
+	for range 2 {
+		h.do(&runs.EndSession{SessionID: "s", Actor: runs.Actor{Name: "user:bo", Via: api.ViaAPI}})
+	}
+	var revoked []string
+	for _, entry := range h.sealed()[before:] {
+		var event api.AuditEvent
+		require.NoError(h, json.Unmarshal(entry.Body, &event))
+		require.Equal(h, []any{"user:bo", api.AuditRuleRevoked, api.ViaAPI, "s"}, []any{entry.Actor, event.Type, event.Via, event.SessionID})
+		revoked = append(revoked, event.RuleID)
+	}
+	require.ElementsMatch(h, []string{"a", "b"}, revoked)
 }
