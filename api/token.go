@@ -99,8 +99,8 @@ type Me struct {
 	OnBehalfOf string   `json:"on_behalf_of,omitempty"`
 	Role       Role     `json:"role"`
 	Groups     []string `json:"groups"`
-	// Via is "token", "session" for a signed-in browser, or "open" when the service requires no
-	// credential.
+	// Via is "token", "session" for a signed-in browser, "oidc" for an ID token, "certificate" for a
+	// client certificate, or "open" when the service requires no credential.
 	Via             string   `json:"via"`
 	TokenID         string   `json:"token_id,omitempty"`
 	SessionPrefixes []string `json:"session_prefixes,omitempty"`

@@ -210,7 +210,7 @@ func (p *Provider) verify(ctx context.Context, raw string) (*claims, error) {
 	var unread error
 	token, err := known.verifier.Verify(context.WithValue(ctx, unreadKeysKey{}, &unread), raw)
 	switch {
-	case unread != nil && !errors.Is(unread, errTooOften) && !strings.Contains(unread.Error(), errTooOften.Error()):
+	case unread != nil && !strings.Contains(unread.Error(), errTooOften.Error()):
 		return nil, p.away(ctx, "keys", unread)
 	case err != nil:
 		return nil, p.refused(ctx, err)
