@@ -206,7 +206,8 @@ func (c *Client) FailRun(ctx context.Context, runID, fence, message string) (*ap
 }
 
 // ReleaseRun releases an unfinished run, which is then claimable at once. The checkpoint is
-// stored if it is not nil.
+// stored if it is not nil. If the disk or the caller's budget is exhausted, a checkpoint of more than 1 KiB is
+// refused with its release, which then works without one.
 func (c *Client) ReleaseRun(ctx context.Context, runID, fence string, checkpoint api.JSON) (*api.RunView, error) {
 	return work(ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, Checkpoint: checkpoint}, hasRunID)
 }

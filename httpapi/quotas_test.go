@@ -143,9 +143,10 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		a.post(t, "/v1/runs/large/cancel", `{}`, greedy).want(http.StatusOK)
 		goesOn(a)
 		// Ends pass, and count: a caller cannot store without limit by ending runs.
-		held := a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, bearer(other)).want(http.StatusAccepted)
-		a.post(t, "/v1/runs/"+held.textAt("run", "run_id")+"/complete", `{"fence":"`+held.textAt("lease", "fence")+`","output":"`+strings.Repeat("x", 30_000)+`"}`, bearer(other)).want(http.StatusOK)
+		held, given := holding(t, a, bearer(other)), holding(t, a, bearer(other))
+		held.post("complete", `,"output":"`+strings.Repeat("x", 30_000)+`"`).want(http.StatusOK)
 		a.post(t, "/v1/runs", `{"input":1}`, bearer(other)).refused(wire.CodeTooManyStoredBytes)
+		given.releases(wire.CodeTooManyStoredBytes)
 	})
 	t.Run("stored bytes of calls that were not sent", func(t *testing.T) {
 		counts := &failingCounts{}
@@ -165,13 +166,58 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		disk := &nearlyFull{Store: store}
 		a := serve(t, disk, contract, func(o *httpapi.Options) { o.Keyring = keyring })
 		disk.free.Store(httpapi.ReservedBytes)
-		run := a.post(t, "/v1/runs", `{"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}]}}`, greedy).want(http.StatusAccepted).textAt("run_id")
+		raise := func() *reply {
+			return a.post(t, "/v1/runs", `{"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}]}}`, greedy).want(http.StatusAccepted)
+		}
+		allowed, denied := raise(), raise().textAt("run_id")
+		rule := a.post(t, "/v1/rules", `{"session_id":"`+allowed.textAt("session_id")+`","effect":"ask","tool_name":"t","match":{"any_input":true}}`, greedy).want(http.StatusCreated).textAt("rule_id")
+		held, given := holding(t, a, greedy), holding(t, a, greedy)
 		disk.free.Store(httpapi.ReservedBytes - 1)
 		refused := a.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeStorageReserved)
 		require.Equal(t, http.StatusServiceUnavailable, refused.status)
-		a.post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"deny"}]}`, greedy).want(http.StatusAccepted)
-		a.post(t, "/v1/runs/"+run+"/cancel", `{}`, greedy).want(http.StatusOK)
+		decide := func(run, behavior string) {
+			a.post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"`+behavior+`"}]}`, greedy).want(http.StatusAccepted)
+		}
+		decide(allowed.textAt("run_id"), "allow")
+		decide(denied, "deny")
+		a.post(t, "/v1/runs/"+denied+"/cancel", `{}`, greedy).want(http.StatusOK)
+		a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", greedy).want(http.StatusNoContent)
+		held.post("complete", `,"output":1`).want(http.StatusOK)
+		given.releases(wire.CodeStorageReserved)
+		a.post(t, "/v1/sessions/"+allowed.textAt("session_id")+"/end", `{}`, greedy).want(http.StatusOK)
 	})
+}
+
+// heldRun is a run that a worker holds.
+type heldRun struct {
+	rig        *rig
+	t          *testing.T
+	by         option
+	run, fence string
+}
+
+func holding(t *testing.T, a *rig, by option) *heldRun {
+	t.Helper()
+	made := a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, by).want(http.StatusAccepted)
+	return &heldRun{a, t, by, made.textAt("run", "run_id"), made.textAt("lease", "fence")}
+}
+
+// post makes a call about the run, with more members than its fence.
+func (h *heldRun) post(call, members string) *reply {
+	h.t.Helper()
+	return h.rig.post(h.t, "/v1/runs/"+h.run+"/"+call, `{"fence":"`+h.fence+`"`+members+`}`, h.by)
+}
+
+// releases requires that a release is refused with the code as long as its checkpoint is large. The
+// refused one changes nothing.
+func (h *heldRun) releases(code api.Code) {
+	h.t.Helper()
+	release := func(bytes int) *reply { return h.post("release", `,"checkpoint":"`+strings.Repeat("x", bytes-2)+`"`) }
+	release(32 << 10).refused(code)
+	release(1<<10 + 1).refused(code)
+	h.post("heartbeat", "").want(http.StatusOK)
+	release(1 << 10).want(http.StatusOK)
+	require.Equal(h.t, "true", release(1<<10).want(http.StatusOK).header.Get("Idempotency-Replayed"))
 }
 
 // failingCounts counts no backlogs, and fails when it is told to.

@@ -33,14 +33,19 @@ type Release struct {
 	canonical []byte
 }
 
+// settlingCheckpoint is the size up to which a checkpoint passes with its release, even if the disk or the
+// caller's budget is exhausted. A worker must be able to say that nothing was started.
+const settlingCheckpoint = 1 << 10
+
 // maxFailedAttempts bounds [Release.Attempt].
 const maxFailedAttempts = 1_000_000
 
 // Spec implements Command.
 func (c *Release) Spec() Spec {
 	return Spec{
-		Name: "Release", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
-		size: Size{Rows: 1, Bytes: len(c.Checkpoint) + len(c.LastError)},
+		Name: "Release", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
+		Settles: len(c.Checkpoint) <= settlingCheckpoint,
+		size:    Size{Rows: 1, NewRows: 1, Bytes: len(c.Checkpoint) + len(c.LastError)},
 	}
 }
 

@@ -112,6 +112,25 @@ func TestADecisionThatWritesARuleNeedsTheRightToWriteIt(t *testing.T) {
 	}
 }
 
+// Workers release runs with their last checkpoint. A large one is data like any other.
+func TestOnlyASmallCheckpointPassesWithItsRelease(t *testing.T) {
+	t.Parallel()
+	small, large := make(api.JSON, 1<<10), make(api.JSON, 1<<10+1)
+	for _, released := range []struct {
+		command runs.Release
+		settles bool
+	}{
+		{runs.Release{}, true},
+		{runs.Release{LastError: "failed"}, true},
+		{runs.Release{Checkpoint: small}, true},
+		{runs.Release{Checkpoint: large}, false},
+	} {
+		spec := released.command.Spec()
+		require.Equal(t, released.settles, spec.Settles)
+		require.Greater(t, spec.Size().Stored(), int64(len(released.command.Checkpoint)+len(released.command.LastError)), "its record stays")
+	}
+}
+
 // incomplete is a command whose Spec omits the required actions or the target.
 type incomplete struct {
 	runs.Heartbeat
