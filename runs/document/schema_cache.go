@@ -24,13 +24,19 @@ var schemas = newSchemaCache()
 
 // schemaCache compiles each distinct schema once, and evicts the least recently used.
 type schemaCache struct {
+	// compile is compileSchema; tests count its calls.
+	compile func(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, error)
+	// compiling allows one compilation at a time. A schema can take milliseconds and megabytes, so
+	// concurrent callers could use up all processors and memory.
+	compiling chan struct{}
+
 	mu    sync.Mutex
 	byKey *simplelru.LRU[[sha256.Size]byte, *compiledSchema]
 	bytes int
 }
 
 func newSchemaCache() *schemaCache {
-	c := &schemaCache{}
+	c := &schemaCache{compile: compileSchema, compiling: make(chan struct{}, 1)}
 	// The only error is a size below 1.
 	c.byKey, _ = simplelru.NewLRU(maxCachedSchemas, func(_ [sha256.Size]byte, evicted *compiledSchema) { c.bytes -= len(evicted.text) })
 	return c
@@ -39,7 +45,7 @@ func newSchemaCache() *schemaCache {
 // of returns the entry of a text, which compiles on first use.
 func (c *schemaCache) of(text api.JSON) *compiledSchema {
 	if len(text) > api.MaxSchemaBytes {
-		return &compiledSchema{text: text}
+		return &compiledSchema{cache: c, text: text}
 	}
 	key := sha256.Sum256(text)
 	c.mu.Lock()
@@ -47,7 +53,7 @@ func (c *schemaCache) of(text api.JSON) *compiledSchema {
 	if known, found := c.byKey.Get(key); found {
 		return known
 	}
-	added := &compiledSchema{text: append(api.JSON(nil), text...)}
+	added := &compiledSchema{cache: c, text: append(api.JSON(nil), text...)}
 	c.byKey.Add(key, added)
 	for c.bytes += len(text); c.bytes > maxCachedSchemaBytes && c.byKey.Len() > 1; {
 		c.byKey.RemoveOldest()
@@ -57,7 +63,8 @@ func (c *schemaCache) of(text api.JSON) *compiledSchema {
 
 // compiledSchema compiles its schema once. It is safe for concurrent use.
 type compiledSchema struct {
-	text api.JSON
+	cache *schemaCache
+	text  api.JSON
 
 	once   sync.Once
 	schema *jsonschema.Schema
@@ -75,9 +82,9 @@ func (s *compiledSchema) failure() error {
 			s.err = fmt.Errorf("is larger than %d bytes", api.MaxSchemaBytes)
 			return
 		}
-		compiling <- struct{}{}
-		defer func() { <-compiling }()
-		s.schema, s.err = compileSchema(s.text, &s.budget)
+		s.cache.compiling <- struct{}{}
+		defer func() { <-s.cache.compiling }()
+		s.schema, s.err = s.cache.compile(s.text, &s.budget)
 	})
 	return s.err
 }
@@ -91,7 +98,3 @@ func (s *compiledSchema) validate(document any) (spent schemaBudget, err error) 
 	err = s.budget.validate(s.schema, document)
 	return s.budget, err
 }
-
-// compiling allows one compilation at a time. A schema can take milliseconds and megabytes, so
-// concurrent callers could use up all processors and memory.
-var compiling = make(chan struct{}, 1)
