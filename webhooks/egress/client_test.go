@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -111,6 +112,30 @@ func TestNameThatIsBoundToAnotherAddressLaterGainsNothing(t *testing.T) {
 	_, err = c.Post(t.Context(), "https://rebound.example.com:"+port+"/", http.Header{}, nil)
 	require.ErrorIs(t, err, ErrRefused)
 	require.EqualValues(t, 1, asked.Load())
+}
+
+// Callers know a receiver by its address, however a URL names it, and whether it answers or not.
+func TestAddressOfEachSpelling(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	want := netip.MustParseAddrPort(server.Listener.Addr().String())
+	c := client(t, Options{Guard: loopback, Resolver: names(t, "127.0.0.1")})
+	for scheme, answers := range map[string]bool{"http": true, "https": false} { // the server has no TLS
+		for _, host := range []string{"127.0.0.1", "receiver.example.com", "other.example.com", "[::ffff:127.0.0.1]"} {
+			for range 2 { // a connection that is kept connects to no address again
+				ctx, address := WithAddress(t.Context())
+				require.False(t, address().IsValid())
+				_, err := c.Post(ctx, fmt.Sprintf("%s://%s:%d/", scheme, host, want.Port()), http.Header{}, nil)
+				require.Equal(t, answers, err == nil, "%s: %v", host, err)
+				require.Equal(t, want, address(), host)
+			}
+		}
+	}
+	ctx, address := WithAddress(t.Context())
+	_, err := c.Post(ctx, "http://192.0.2.1:1/", http.Header{}, nil)
+	require.ErrorIs(t, err, ErrPlain)
+	require.Equal(t, netip.MustParseAddrPort("192.0.2.1:1"), address(), "an address that is refused")
 }
 
 func TestHostileAnswersCostLittle(t *testing.T) {
