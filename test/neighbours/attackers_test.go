@@ -5,6 +5,7 @@ package neighbours
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 type attacker struct {
 	name string
 	role api.Role
+	// answer is the status of a call that does the work. Calls beyond a limit have another one.
+	answer int
 	// call returns the next call; n counts the calls. Nil for sockets.
 	call func(n int64) call
 	// sockets sends over eight connections of GET /v1/calls instead.
@@ -48,25 +51,25 @@ var (
 )
 
 var attackers = []attacker{
-	{name: "schemas", role: api.RoleAgent, call: func(n int64) call {
+	{name: "schemas", role: api.RoleAgent, answer: http.StatusAccepted, call: func(n int64) call {
 		var properties []string
 		for i := range 100 {
 			properties = append(properties, fmt.Sprintf(`"p%d-%d":{"type":"string","pattern":"^[a-z]{1,%d}$"}`, n, i, 10+i%20))
 		}
 		return raise("schemas", n, `"approvals":[`+approval("a", `,"input_schema":{"type":"object","properties":{`+strings.Join(properties, ",")+`}}`)+`]`)
 	}},
-	{name: "references", role: api.RoleAgent, call: func(n int64) call {
+	{name: "references", role: api.RoleAgent, answer: http.StatusUnprocessableEntity, call: func(n int64) call {
 		schema := fmt.Sprintf(`{"title":"%d","$defs":{"p":{"pattern":%q}},"allOf":[%s]}`, n, pattern, references)
 		return raise("references", n, `"questions":[{"id":"q","tool_call_id":"q","response_schema":`+schema+`}]`)
 	}},
-	{name: "explain", role: api.RoleObserver, call: func(n int64) call {
+	{name: "explain", role: api.RoleObserver, answer: http.StatusOK, call: func(n int64) call {
 		return call{"/v1/rules/explain", fmt.Sprintf(`{"tool_name":"bash","input":{"n":%d,"command":%s}}`, n, large)}
 	}},
-	{name: "sockets", role: api.RoleAgent, sockets: true},
-	{name: "checkpoints", role: api.RoleAgent, call: func(n int64) call {
+	{name: "sockets", role: api.RoleAgent, answer: http.StatusOK, sockets: true},
+	{name: "checkpoints", role: api.RoleAgent, answer: http.StatusOK, call: func(n int64) call {
 		return call{"/v1/runs/attacked/heartbeat", fmt.Sprintf(`{"fence":"1","checkpoint":{"n":%d,"text":%s}}`, n, large)}
 	}},
-	{name: "hundreds", role: api.RoleAgent, call: func(n int64) call {
+	{name: "hundreds", role: api.RoleAgent, answer: http.StatusAccepted, call: func(n int64) call {
 		many := make([]string, 100)
 		for i := range many {
 			many[i] = approval(fmt.Sprint("a", i), "")
@@ -83,16 +86,31 @@ func approval(id, more string) string {
 	return fmt.Sprintf(`{"id":%q,"tool_call_id":%q,"tool_name":"bash","input":{"command":"ls"}%s}`, id, id, more)
 }
 
-// run calls until the context ends. It returns how many calls were answered, by status.
-func (a *attacker) run(ctx context.Context, url, secret string) (map[int]int64, error) {
+// tally counts answered calls by status.
+type tally struct {
+	mu       sync.Mutex
+	statuses map[int]int64
+	// first is closed after the first answer.
+	first chan struct{}
+}
+
+func (t *tally) add(status int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.statuses) == 0 {
+		close(t.first)
+	}
+	t.statuses[status]++
+}
+
+// run calls until the context ends, and counts how its calls were answered.
+func (a *attacker) run(ctx context.Context, url, secret string, answered *tally) error {
 	if a.sockets {
-		return overSockets(ctx, url, secret)
+		return overSockets(ctx, url, secret, answered)
 	}
 	var (
-		mu       sync.Mutex
-		statuses = map[int]int64{}
-		callers  sync.WaitGroup
-		next     atomic.Int64
+		callers sync.WaitGroup
+		next    atomic.Int64
 	)
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}
 	defer transport.CloseIdleConnections()
@@ -105,14 +123,12 @@ func (a *attacker) run(ctx context.Context, url, secret string) (map[int]int64, 
 				if err != nil {
 					continue // the end, or a connection that the service has closed
 				}
-				mu.Lock()
-				statuses[status]++
-				mu.Unlock()
+				answered.add(status)
 			}
 		})
 	}
 	callers.Wait()
-	return statuses, nil
+	return nil
 }
 
 func post(ctx context.Context, one *http.Client, url, secret, body string) (status int, err error) {
@@ -132,27 +148,27 @@ func post(ctx context.Context, one *http.Client, url, secret, body string) (stat
 }
 
 // overSockets keeps 128 calls in flight on each of eight connections of GET /v1/calls.
-func overSockets(ctx context.Context, url, secret string) (map[int]int64, error) {
-	var answered, refused atomic.Int64
+func overSockets(ctx context.Context, url, secret string, answered *tally) error {
 	var callers sync.WaitGroup
 	for range 8 {
 		c, err := client.New(url, client.WithToken(secret), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer c.Close()
 		for range 128 {
 			callers.Go(func() {
 				for ctx.Err() == nil {
-					if _, err := c.Me(ctx); err != nil {
-						refused.Add(1)
-					} else {
-						answered.Add(1)
+					_, err := c.Me(ctx)
+					if refused, is := errors.AsType[*client.Error](err); is {
+						answered.add(refused.Status)
+					} else if err == nil {
+						answered.add(http.StatusOK)
 					}
 				}
 			})
 		}
 	}
 	callers.Wait()
-	return map[int]int64{http.StatusOK: answered.Load(), http.StatusTooManyRequests: refused.Load()}, nil
+	return nil
 }

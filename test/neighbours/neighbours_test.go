@@ -94,6 +94,7 @@ func measure(t *testing.T, database string, long time.Duration) {
 			for status := range answered {
 				require.Less(t, status, 500, service.Log())
 			}
+			require.Positive(t, answered[a.answer], "calls that do the attacker's work: %v", answered)
 			within(t, ratioVariable, ratio, a.name)
 			within(t, memoryVariable, float64(memory), a.name)
 		})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"time"
 )
 
 // Variables of an attacker's process: its name, the service and its credential.
@@ -51,20 +52,28 @@ func (a *attack) end() (statuses map[int]int64, err error) {
 	return statuses, err
 }
 
+// firstAnswer bounds how long an attacker waits for its first answer after it was stopped: on a slow machine
+// it has just begun.
+const firstAnswer = time.Minute
+
 // runAttacker is the attacker's process. It ends with its input.
 func runAttacker(name string) error {
+	answered := &tally{statuses: map[int]int64{}, first: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
+		select {
+		case <-answered.first:
+		case <-time.After(firstAnswer):
+		}
 		cancel()
 	}()
 	for i := range attackers {
 		if attackers[i].name == name {
-			statuses, err := attackers[i].run(ctx, os.Getenv(urlVariable), os.Getenv(secretVariable))
-			if err != nil {
+			if err := attackers[i].run(ctx, os.Getenv(urlVariable), os.Getenv(secretVariable), answered); err != nil {
 				return err
 			}
-			return json.NewEncoder(os.Stdout).Encode(statuses)
+			return json.NewEncoder(os.Stdout).Encode(answered.statuses)
 		}
 	}
 	return fmt.Errorf("there is no attacker %q", name)
