@@ -59,7 +59,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	running.command.Dir = ts.MkAbs(".")
 	running.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "WORK", "HOLDPOINT_SERVER", "HOLDPOINT_ACTOR", "HOLDPOINT_DATABASE", "CLAUDE_CODE_ENTRYPOINT", "THEIRS", "TRANSCRIPT"} {
+	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "WORK", "HOLDPOINT_SERVER", "HOLDPOINT_TOKEN", "HOLDPOINT_ACTOR", "HOLDPOINT_DATABASE", "CLAUDE_CODE_ENTRYPOINT", "THEIRS", "TRANSCRIPT"} {
 		if value := ts.Getenv(variable); value != "" {
 			running.command.Env = append(running.command.Env, variable+"="+value)
 		}

@@ -366,8 +366,8 @@ func envStdout(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// receiver starts a server that writes posted bodies to a file, and writes a channels file that
-// posts to it.
+// receiver starts a server that writes the bodies of calls to a file, and writes a channels file that
+// posts to it. $RECEIVER is its URL.
 func receiver(ts *testscript.TestScript, neg bool, args []string) {
 	needs(ts, neg, args, 1, 1)
 	path := ts.MkAbs(args[0])
@@ -381,6 +381,7 @@ func receiver(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}))
 	ts.Defer(server.Close)
+	ts.Setenv("RECEIVER", server.URL)
 	text := "channels: {ops: {kind: http, url: '" + server.URL + "/{{path .Address}}', body: '{{.Text}}'}}\n"
 	ts.Check(os.WriteFile(ts.MkAbs("channels.yaml"), []byte(text), 0o600))
 }
