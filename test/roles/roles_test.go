@@ -3,10 +3,14 @@
 package roles
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,6 +37,8 @@ const (
 	// all of them: more calls to one service would spend their time on reading rather than on new cases.
 	callsOfPart   = 50_000
 	callersAtOnce = 8
+	// departs is how many calls there are for each one whose caller leaves.
+	departs = 50
 )
 
 // mostMemory is how much memory this process may have: the service, and the test itself.
@@ -87,7 +93,10 @@ type tally struct {
 // callOneService starts a service, makes count calls to it, and holds its events, rules and tokens against the table.
 // Members of the quota that are 0 are the defaults.
 func (seen *tally) callOneService(t *testing.T, count int, quota *wire.Quota) {
-	service := inprocess.Start(t, "sqlite:"+filepath.Join(t.TempDir(), "roles.db"), inprocess.Options{Closed: true, Quota: quota})
+	var log errorLog
+	service := inprocess.Start(t, "sqlite:"+filepath.Join(t.TempDir(), "roles.db"), inprocess.Options{
+		Closed: true, Quota: quota, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})),
+	})
 	var admin string
 	for _, c := range callers {
 		switch {
@@ -129,7 +138,11 @@ func (seen *tally) callOneService(t *testing.T, count int, quota *wire.Quota) {
 				g.progress = int(made.Load())
 				by := callers[g.rand.IntN(len(callers))]
 				c := g.call(by)
-				status, text, err := send(service.URL, by, c)
+				if g.rand.IntN(departs) == 0 {
+					depart(t.Context(), service.URL, by, c)
+					continue
+				}
+				status, text, err := send(t.Context(), service.URL, by, c)
 				if err != nil {
 					t.Errorf("%s %s: %v", c.method, c.path, err)
 					return
@@ -158,13 +171,40 @@ func (seen *tally) callOneService(t *testing.T, count int, quota *wire.Quota) {
 	}
 	workers.Wait()
 	seen.decided += requireLawful(t, reader)
+	require.Empty(t, log.text())
+}
+
+// errorLog has the errors that a service logs.
+type errorLog struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (l *errorLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(line)
+}
+
+func (l *errorLog) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.String()
 }
 
 // httpClient keeps a connection for each caller at once. The default one would make most of them anew.
 var httpClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callersAtOnce}}
 
-func send(url string, by *caller, c call) (status int, text string, err error) {
-	request, err := http.NewRequest(c.method, url+c.path, strings.NewReader(c.body))
+// depart makes a call and leaves when the service has it.
+func depart(ctx context.Context, url string, by *caller, c call) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
+	_, _, _ = send(ctx, url, by, c) // it may have been answered already
+}
+
+func send(ctx context.Context, url string, by *caller, c call) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(ctx, c.method, url+c.path, strings.NewReader(c.body))
 	if err != nil {
 		return 0, "", err
 	}
