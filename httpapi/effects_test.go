@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -110,6 +113,39 @@ func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 			require.Equal(t, "done", a.get(t, "/v1/effects?session_id="+parent).at(0, "state"))
 			require.Equal(t, declinedAnswer(nil), a.keepsLease(t, child).at("resume", "clarification"))
 		})
+	}
+}
+
+// The reason of a failed delivery names addresses of the service's network. Lists and explanations show it to
+// admins alone.
+func TestAnAgentIsNotToldWhyADeliveryFailed(t *testing.T) {
+	t.Parallel()
+	a := serve(t, openSQLite(t), newContract(t))
+	clarification := a.parked(t, a.child(t, a.parent(t)), "q1")
+	parent := a.get(t, "/v1/runs/"+clarification).textAt("session_id")
+	a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"declined":true`)).want(http.StatusAccepted)
+	effect, reason := "deliver_answer:"+clarification, "dial tcp 10.0.0.7:5432"
+	claimed, err := a.store.Do(t.Context(), &runs.ClaimEffect{SessionID: parent, EffectID: effect})
+	require.NoError(t, err)
+	_, err = a.store.Do(t.Context(), &runs.FinishEffect{
+		SessionID: parent, EffectID: effect, Attempt: claimed.Effect.Attempts, Error: reason, Permanent: true,
+	})
+	require.NoError(t, err)
+
+	keyring := newKeyring(a.store.(auth.Tokens), auth.Required)
+	closed := serve(t, a.store, a.contract, func(o *httpapi.Options) { o.Keyring = keyring })
+	for _, role := range auth.Roles {
+		of := api.CreateTokenBody{Name: string(role), Role: role}
+		if role == api.RoleAgent {
+			of.AgentIDs = []string{"coder"} // the parent's
+		}
+		_, secret := token(t, keyring, of)
+		as := bearer(secret)
+		for _, path := range []string{"/v1/effects?state=failed", "/v1/runs/" + clarification + "/explain"} {
+			shown := closed.get(t, path, as).want(http.StatusOK)
+			require.Contains(t, shown.text, effect)
+			require.Equal(t, role == api.RoleAdmin, strings.Contains(shown.text, reason), "%s of %s: %s", path, role, shown.text)
+		}
 	}
 }
 
