@@ -3,6 +3,9 @@
 package inbox
 
 import (
+	"fmt"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/oidc/oidctest"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -45,6 +49,9 @@ func (f *flows) issuer(t *testing.T) {
 
 	other.until("another tab is signed in, too", func() bool { return len(other.all(nil, "heading", "Rules")) == 1 })
 
+	issuer.Is("mallory", "chiefs")
+	planted(t, other, issuer)
+	p.front()
 	p.find("link", "Inbox").click()
 	issuer.Is("chief", "chiefs")
 	chief := service.Connect(client.WithToken(issuer.IDToken(nil)))
@@ -58,4 +65,51 @@ func (f *flows) issuer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "user:oidc:mara", view.Resolution.ResolvedBy)
 	require.Equal(t, api.OutcomeAllowed, view.Resolution.Outcome)
+}
+
+// planted leads a tab of a signed-in person to the end of a sign-in that somebody else began. A program at
+// another port of a loopback address can plant the cookie of that flow. The person stays who they were.
+func planted(t *testing.T, p *page, issuer *oidctest.Issuer) {
+	t.Helper()
+	const session = `localStorage.getItem("holdpoint.session") ?? ""`
+	before := p.eval(session)
+	require.NotEmpty(t, before)
+	for _, begun := range []string{"", "the state of a sign-in that was begun in this tab"} {
+		cookie, callback := begunElsewhere(t, p.base, issuer)
+		p.eval(fmt.Sprintf(`(() => {
+			document.cookie = %q;
+			if (%q) sessionStorage.setItem("signingIn", %[2]q);
+			return "";
+		})()`, cookie, begun))
+		p.load(callback)
+		p.until("that the sign-in was not begun in this tab", func() bool { return strings.Contains(p.shown(), "not begun in this tab") })
+		require.Equal(t, before, p.eval(session))
+		p.load("/rules")
+		p.find("heading", "Rules")
+	}
+	p.eval(`(() => { sessionStorage.removeItem("signingIn"); return ""; })()`)
+}
+
+// begunElsewhere begins a sign-in outside of the browser. It returns the cookie of the flow, as a script sets it,
+// and the path with which the issuer ends the flow.
+func begunElsewhere(t *testing.T, base string, issuer *oidctest.Issuer) (cookie, callback string) {
+	t.Helper()
+	follow := func(address, prefix string) (*http.Response, string) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		require.NoError(t, err)
+		answer, err := http.DefaultTransport.RoundTrip(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusFound, answer.StatusCode)
+		to := answer.Header.Get("Location")
+		require.True(t, strings.HasPrefix(to, prefix), to)
+		return answer, to
+	}
+	begun, to := follow(base+oidc.StartPath, issuer.URL)
+	require.Len(t, begun.Cookies(), 1)
+	flow := begun.Cookies()[0]
+	_, to = follow(to, base+oidc.CallbackPath)
+	at, err := url.Parse(to)
+	require.NoError(t, err)
+	return fmt.Sprintf("%s=%s; path=%s", flow.Name, flow.Value, flow.Path), at.RequestURI()
 }
