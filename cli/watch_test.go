@@ -104,7 +104,7 @@ func TestWatchOnATerminal(t *testing.T) {
 
 	screen.until(t, "bash: make")
 	press("j")
-	screen.until(t, ">")
+	screen.until(t, "Press a to allow it")
 	press("a")
 	decided, err := c.AwaitRun(t.Context(), "one", client.UntilDecided, patience)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	ask("three", "run three")
 	screen.until(t, "run three")
 	press("j")
-	screen.until(t, ">")
+	screen.until(t, "Press a to allow it")
 	press("e")
 	screen.until(t, "Allow the edited input?")
 	press("y\r")

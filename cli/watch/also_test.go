@@ -26,7 +26,8 @@ func TestARuleAlsoAllowsPendingRequests(t *testing.T) {
 	s.height = 40
 	service := serve(t, s)
 	for range len(s.items) {
-		s.press("j") // reads all but the long one
+		s.press("j") // all but the long one fit
+		reads(s)
 	}
 	s.press("g")
 	load := s.press("r")
@@ -74,7 +75,9 @@ func TestARuleAlone(t *testing.T) {
 	s := screenOf(asked("late", `{"command":"npm test"}`), asked("b2", `{"command":"npm test b"}`))
 	service := serve(t, s)
 	s.press("j")
+	reads(s)
 	s.press("j")
+	reads(s)
 	s.press("g")
 	does(t, s, s.press("r"))
 	s.press("4")
@@ -86,7 +89,9 @@ func TestARuleAlone(t *testing.T) {
 	s = screenOf(asked("a1", `{"command":"npm test"}`), asked("b2", `{"command":"npm test b"}`))
 	service = serve(t, s)
 	s.press("j")
+	reads(s)
 	s.press("j")
+	reads(s)
 	s.press("g")
 	does(t, s, s.press("r"))
 	s.press("4")

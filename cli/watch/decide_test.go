@@ -94,6 +94,7 @@ func TestMarkedRequestsAreDecidedTogether(t *testing.T) {
 	service := serve(t, s)
 	for range 5 {
 		s.press("j")
+		reads(s)
 		s.press("x")
 	}
 	require.Contains(t, s.text(), "5 marked")
@@ -154,6 +155,7 @@ func TestAllowAndARule(t *testing.T) {
 	}}})
 	service := serve(t, s)
 	s.press("j")
+	reads(s)
 	load := s.press("r")
 	require.Nil(t, s.press("enter"), "no rule is shown yet")
 	does(t, s, load)
@@ -189,6 +191,7 @@ func TestAllowAndARule(t *testing.T) {
 
 	// When somebody else is first, the sheet closes, and a late answer does not open it.
 	s.press("j")
+	reads(s)
 	load = s.press("r")
 	s.take(&client.StreamEvent{Inbox: &api.InboxView{}})
 	does(t, s, load)
@@ -204,6 +207,7 @@ func TestAllowAndARuleOfAShorterLifetime(t *testing.T) {
 	service := serve(t, s)
 	service.mostMs = 3_600_000
 	s.press("j")
+	reads(s)
 	does(t, s, s.press("r"))
 	require.Contains(t, s.text(), "the service lets no rule hold longer")
 	require.Contains(t, s.text(), "[30 days]")
@@ -225,9 +229,11 @@ func TestARuleEndsWhenItsTextSaid(t *testing.T) {
 	t.Parallel()
 	s := screenOf(asked("a1", `{"command":"npm test"}`))
 	service := serve(t, s)
-	now := time.Date(2026, 3, 2, 23, 58, 0, 0, time.UTC)
+	now := time.Date(2026, 3, 2, 23, 58, 0, 0, time.UTC).Add(-endInView)
 	s.now = func() time.Time { return now }
 	s.press("j")
+	s.text()
+	now = now.Add(endInView)
 	does(t, s, s.press("r"))
 	does(t, s, s.press("left"))
 	require.Contains(t, s.text(), "[today]")
@@ -243,6 +249,7 @@ func TestAnEditedInput(t *testing.T) {
 	service := serve(t, s)
 	require.Nil(t, s.press("e"), "nothing is chosen")
 	s.press("j")
+	reads(s)
 	one := s.current()
 	s.editInput = func(context.Context, api.JSON) (api.JSON, error) { return nil, errors.New("no editor") }
 	require.NotNil(t, s.press("e"))

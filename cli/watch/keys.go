@@ -26,7 +26,8 @@ const (
 var allKeys = []string{
 	"j, k, up, down   next and previous request",
 	"g, G             first and last request",
-	"a                allow, once all of it was on the screen; answer a question",
+	"a                allow, once all of it was on the screen, its end for half a second;",
+	"                 answer a question",
 	"d                deny; decline a question",
 	"e                edit the input, and allow it",
 	"r                allow and write a rule: what, and for how long; it also allows",
@@ -40,6 +41,7 @@ var allKeys = []string{
 
 // press handles a key.
 func (s *screen) press(key string) tea.Cmd {
+	s.noteRead()
 	if key == "ctrl+c" {
 		return tea.Quit
 	}
@@ -146,10 +148,11 @@ func (s *screen) allowable() *item {
 	case one == nil:
 		s.note = chooseFirst
 	case s.held():
+		s.note = tooEarly
 	case one.approval == nil:
 		s.note = howToAnswer(one)
-	case s.read[one.key()] < len(s.lines()):
-		s.whole, s.note = true, "read it to the end to allow it: space or pgdown reads on"
+	case !s.seen[one.key()]:
+		s.readOn(one)
 	default:
 		return one
 	}

@@ -37,12 +37,14 @@ type screen struct {
 	whole bool
 	// from is the first visible line of the full text.
 	from int
+	// frame is the part of a request's text that the last frame showed.
+	frame part
 	// read is the number of lines of a request's text that have been on the screen, from
 	// the first on, by handle and digest. A request can be allowed once all lines have
 	// been. A new width changes the lines.
 	read map[string]int
-	// seen are the requests whose whole text has been on the screen, by key. marked are the approvals that
-	// the person has marked, and asking is the question about them.
+	// seen are the requests whose whole text has been on the screen, by key, and its end for endInView. marked are the
+	// approvals that the person has marked, and asking is the question about them.
 	seen, marked map[string]bool
 	asking       *asking
 	// sheet is "Allow and …", nil while it is closed.
@@ -85,9 +87,12 @@ func (s *screen) Init() tea.Cmd { return tick() }
 func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
-		s.width, s.height, s.read, s.seen = message.Width, message.Height, nil, nil
+		s.width, s.height, s.frame, s.read, s.seen = message.Width, message.Height, part{}, nil, nil
 	case ticked:
+		s.noteRead()
 		return s, tea.Batch(tick(), s.readNotes(), s.readRest())
+	case looked:
+		s.noteRead()
 	case noted:
 		s.notes = message
 	case streamEnded:
@@ -124,7 +129,7 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case explained:
 		s.takeChoices(message)
 	case tea.KeyPressMsg:
-		return s, s.press(message.String())
+		return s, tea.Batch(s.press(message.String()), look())
 	}
 	return s, nil
 }
@@ -238,5 +243,4 @@ func (s *screen) move(by int) {
 	}
 	s.leave()
 	s.chosen, s.at, s.note = list[at].handle(), at, ""
-	s.details() // drawn right away
 }

@@ -41,6 +41,7 @@ func (s *screen) text() string {
 		foot = append([]string{console.Printable(note, false)}, foot...)
 	}
 	if s.helping {
+		s.drawn(part{})
 		return strings.Join(append([]string{console.Fit(head, s.width), ""}, allKeys...), "\n")
 	}
 	details := s.below()
@@ -174,8 +175,10 @@ func (s *screen) long() bool       { return len(s.lines()) > s.detailLines() }
 func (s *screen) below() []string {
 	switch {
 	case s.asking != nil:
+		s.drawn(part{})
 		return s.asking.lines(s.sheetRoom())
 	case s.sheet != nil:
+		s.drawn(part{})
 		lines := s.sheetLines()
 		return lines[:min(len(lines), s.sheetRoom())]
 	}
@@ -183,10 +186,11 @@ func (s *screen) below() []string {
 }
 
 // details returns the lines below the list: the selected request's text as far as it fits,
-// or the part that is being read. It records which lines were shown.
+// or the part that is being read. It notes which lines the frame shows.
 func (s *screen) details() []string {
 	one, lines := s.current(), s.lines()
 	if len(lines) == 0 {
+		s.drawn(part{})
 		return nil
 	}
 	from, most := 0, s.detailLines()
@@ -195,21 +199,13 @@ func (s *screen) details() []string {
 		from, most = s.from, s.page()
 	}
 	to := min(from+most, len(lines))
-	if s.read == nil {
-		s.read = map[string]int{}
-	}
-	if from <= s.read[one.key()] {
-		s.read[one.key()] = max(s.read[one.key()], to)
-	}
-	if s.read[one.key()] == len(lines) {
-		if s.seen == nil {
-			s.seen = map[string]bool{}
-		}
-		s.seen[one.key()] = true
-	}
+	s.drawn(part{key: one.key(), from: from, to: to, all: len(lines)})
 	shown := slices.Clone(lines[from:to])
 	if more := len(lines) - to; more > 0 {
 		shown = append(shown, fmt.Sprintf("… %s: enter shows them", console.Count(more, "more line")))
+	}
+	if one.approval != nil && s.seen[one.key()] && len(s.marked) == 0 && !s.now().Before(s.heldUntil) {
+		return append(shown, mayAllow)
 	}
 	return append(shown, "")
 }

@@ -23,7 +23,7 @@ type Command struct {
 
 // Help returns the text below the flags in --help.
 func (c *Command) Help() string {
-	return `Keys: up and down (or k and j) to select, a to allow, d to deny, e to edit and allow, r to allow and write a rule, x to mark several, enter to show the whole input, space and the page keys to scroll, / to search, q to quit; ? lists all. A number and enter answer a question with an option, and a asks for any other answer. Scroll to the end of a long input before you can allow it. After your decision the next request is selected. If someone else decides the selected request, nothing is selected until you choose again.
+	return `Keys: up and down (or k and j) to select, a to allow, d to deny, e to edit and allow, r to allow and write a rule, x to mark several, enter to show the whole input, space and the page keys to scroll, / to search, q to quit; ? lists all. A number and enter answer a question with an option, and a asks for any other answer. A request can be allowed once all of it was on the screen, and its end for half a second. After your decision the next request is selected. If someone else decides the selected request, nothing is selected until you choose again.
 
 Without a terminal, or with --json, prints one line of JSON per event; the first is a snapshot.`
 }
