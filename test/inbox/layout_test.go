@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// outOfPlace names what is wider than the window, and the buttons of the bar that are cut off, under another
+// outOfPlace names what is wider than the window, and the buttons of the bar that are cut off, under or too near to another
 // one, or that move, and what is too small for a thumb on a phone. Key caps are shown as for a mouse.
 const outOfPlace = `(() => {
 	if (!document.adoptedStyleSheets.length) {
@@ -23,10 +23,11 @@ const outOfPlace = `(() => {
 	}
 	const wrong = [], width = document.documentElement.clientWidth;
 	if (document.documentElement.scrollWidth > width) wrong.push("the page is " + document.documentElement.scrollWidth + " px wide");
+	const apart = width < 700 ? 11.5 : 4; // a thumb needs 12 px
 	const buttons = [...document.querySelectorAll(".bar button")].map(one => [one.textContent, one.getBoundingClientRect(), one]);
 	for (const [name, box, one] of buttons) {
 		if (box.right > width || one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) wrong.push(name + " is cut off");
-		for (const [other, its] of buttons) if (other > name && box.left < its.right + 4 && its.left < box.right + 4 && box.top < its.bottom && its.top < box.bottom) wrong.push(name + " is at " + other);
+		for (const [other, its] of buttons) if (other > name && box.left < its.right + apart && its.left < box.right + apart && box.top < its.bottom + apart && its.top < box.bottom + apart) wrong.push(name + " is at " + other);
 	}
 	const read = document.querySelector(".bar .read"), others = () => [...document.querySelectorAll(".bar .line > button:not(.read, .allow)")].map(one => JSON.stringify(one.getBoundingClientRect())).join();
 	if (read) {
@@ -46,6 +47,25 @@ const outOfPlace = `(() => {
 	return wrong.join("; ");
 })()`
 
+// opensBar looks at the reasons of a denial, and at the row that "⋯" opens, on a phone.
+func (p *page) opensBar(width int64) {
+	p.t.Helper()
+	for _, one := range []struct{ name, open, shown, close string }{
+		{"the reasons", ".bar .deny", ".bar .reasons", ".bar .line .quiet"},
+		{"the other actions", ".bar .dots", ".bar .line.above", ".bar .dots"},
+	} {
+		press := func(what, selector string, there bool) {
+			p.eval(fmt.Sprintf("(document.querySelector(%q).click(), '')", selector))
+			p.until(what, func() bool {
+				return (p.read(fmt.Sprintf("document.querySelector(%q) ? 'yes' : ''", one.shown)) == "yes") == there
+			})
+		}
+		press(one.name, one.open, true)
+		require.Empty(p.t, p.eval(outOfPlace), "%s at %d pixels", one.name, width)
+		press("the bar without "+one.name, one.close, false)
+	}
+}
+
 // layout opens approvals and a question at many widths: nothing is cut off, nothing lies on another, and nothing scrolls sideways.
 func (f *flows) layout(t *testing.T) {
 	long := f.ask(t, one(approval("layout-long", `{"command":`+quoted(strings.Repeat("make all\n", 60))+`}`)))
@@ -62,6 +82,9 @@ func (f *flows) layout(t *testing.T) {
 			p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
 			p.frame()
 			require.Empty(t, p.eval(outOfPlace), "at %d pixels", width)
+			if width < 700 && handle != question.PendingQuestions[0].Handle {
+				p.opensBar(width)
+			}
 		}
 	}
 	p.eval(`(localStorage.setItem("holdpoint.compact", "on"), "")`)

@@ -44,9 +44,9 @@ const badlySet = `(() => {
 // wellSet looks at the page at many widths, in both themes: nothing is cut off, small, or wider than the window.
 func (f *flows) wellSet(t *testing.T, p *page, name string) {
 	t.Helper()
-	widths := []int64{320, 768, 2560}
+	widths := []int64{320, 768, 3840}
 	if storetest.Thorough {
-		widths = []int64{320, 360, 390, 512, 640, 720, 768, 1024, 1280, 1440, 2560} // some are others at 200 %
+		widths = []int64{320, 360, 390, 512, 640, 720, 768, 1024, 1280, 1440, 2560, 3840} // some are others at 200 %
 	}
 	for i, width := range widths {
 		p.in([]string{"light", "dark"}[i%2], width, max(width*10/16, 640))
