@@ -5,6 +5,7 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,7 +31,8 @@ import (
 //	frame-p95-ms   between two frames while 2,000 prompts scroll
 //	heap-MB        of the page, after 10,000 events came and went
 //
-// It makes one round, whatever b.N says.
+// It makes one round, whatever b.N says. HOLDPOINT_PAGE_BOUND=FACTOR fails it if the first paint takes longer than 200 ms
+// times this factor, or more than one frame in twenty longer than 50 ms times the factor.
 func BenchmarkPage(b *testing.B) {
 	f := &flows{browser: startBrowser(b), service: rig.Start(b, rig.Options{Database: "sqlite:" + filepath.Join(b.TempDir(), "holdpoint.db")})}
 	f.client = f.service.ConnectPatiently()
@@ -54,7 +56,7 @@ func BenchmarkPage(b *testing.B) {
 		paints = append(paints, p.number(`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
 		items = append(items, p.number("globalThis.firstItems"))
 	}
-	b.ReportMetric(median(paints), "fcp-ms")
+	report(b, median(paints), "fcp-ms", 200)
 	b.ReportMetric(median(items), "items-ms")
 
 	var decisions []float64
@@ -91,7 +93,7 @@ func BenchmarkPage(b *testing.B) {
 	})`, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
 	require.NoError(b, err)
 	slices.Sort(frames)
-	b.ReportMetric(frames[len(frames)*95/100], "frame-p95-ms")
+	report(b, frames[len(frames)*95/100], "frame-p95-ms", 50)
 
 	for n := range 50 {
 		run := f.bulk(b, "churn-"+strconv.Itoa(n), 100)
@@ -103,6 +105,19 @@ func BenchmarkPage(b *testing.B) {
 	p.until("the churn is over", func() bool { return !strings.HasPrefix(p.read("document.title"), "(2") })
 	p.eval(`([...document.querySelectorAll("button")].find(one => one.textContent.startsWith("Clear"))?.click(), "")`)
 	b.ReportMetric(p.number("(globalThis.gc?.(), performance.memory.usedJSHeapSize / (1 << 20))"), "heap-MB")
+}
+
+// report reports a time, and fails the benchmark if it is beyond its bound.
+func report(b *testing.B, ms float64, unit string, most float64) {
+	b.Helper()
+	b.ReportMetric(ms, unit)
+	given := os.Getenv("HOLDPOINT_PAGE_BOUND")
+	if given == "" {
+		return
+	}
+	factor, err := strconv.ParseFloat(given, 64)
+	require.NoError(b, err, "HOLDPOINT_PAGE_BOUND is a factor")
+	require.LessOrEqual(b, ms, most*factor, unit)
 }
 
 // bulk raises this many approvals, 50 per run, and returns the runs.
