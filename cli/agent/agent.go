@@ -17,6 +17,7 @@ import (
 // Asking holds the flags of commands that ask for an agent.
 type Asking struct {
 	console.Recipients
+	console.Named
 	Agent            string         `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Agent name to show to people (default ${default}; $$HOLDPOINT_AGENT)."`
 	Timeout          *time.Duration `placeholder:"DURATION" help:"Time limit for a decision; after that the call is denied (default: none; a hook that waits: a week)."`
 	Outage           time.Duration  `default:"10m" placeholder:"DURATION" help:"How long to wait for a service that does not answer; after that the call is denied (default ${default})."`

@@ -100,7 +100,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		waiting, forget := whileAgentListens(waiting, terminal.Stdout, until)
 		defer forget()
 		asker := &ask.Asker{
-			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Escalation: escalation, Patience: c.Outage, Lease: c.Lease,
+			Client: opened, AgentID: c.Agent, Session: c.About(asked.Cwd), Escalation: escalation, Patience: c.Outage, Lease: c.Lease,
 			OnRaised: func(handle string) {
 				if link := c.Link(handle); link != "" {
 					terminal.Say("waiting for a decision: %s", link)

@@ -60,7 +60,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		defer stop()
 		input := &watched{Reader: terminal.Stdin}
 		server := mcptools.NewServer(mcptools.Options{
-			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: console.About(directory), Directory: directory,
+			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: c.About(directory), Directory: directory,
 			ExpiresAfter: console.Limit(c.Timeout), ExcludeRequester: c.ExcludeRequester, Escalation: escalation, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened), Link: c.Link,

@@ -10,6 +10,24 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
+// Named is the flag that names the session of a command's requests.
+type Named struct {
+	Label string `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
+}
+
+// About is About with the label of the flag.
+func (n *Named) About(directory string) *api.SessionAbout {
+	about := About(directory)
+	if n.Label == "" {
+		return about
+	}
+	if about == nil {
+		about = &api.SessionAbout{}
+	}
+	about.Label = n.Label
+	return about
+}
+
 // About returns what people recognise an agent's session by: the project, the directory and the
 // host. An empty directory is this process's. Members that cannot be found out are left out: a call
 // never fails because of them.

@@ -23,8 +23,8 @@ type Ask struct {
 	console.Connection
 	console.Format
 	console.Recipients
+	console.Named
 	Session   string         `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
-	Label     string         `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Option    []string       `sep:"none" placeholder:"VALUE" help:"An option to choose from; repeatable. Without options the answer is free text."`
 	Multi     bool           `help:"Allow choosing several options."`
 	Free      bool           `help:"Allow free text in addition to the options."`
@@ -63,7 +63,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
 		a := &asking{command: c, input: input, escalation: escalation, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, label: c.Label, lease: askLease, timeout: console.Limit(c.Timeout), input: input,
+			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, about: c.About(""), lease: askLease, timeout: console.Limit(c.Timeout), input: input,
 		})}
 		a.named = func(suffix string) { a.requestID = "question-" + suffix }
 		a.spent = func(view *api.RunView) bool { return view.Status.Terminal() }

@@ -24,9 +24,10 @@ import (
 type Exec struct {
 	console.Connection
 	console.Recipients
+	console.Named
 	Session          string         `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
-	Label            string         `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Reason           string         `placeholder:"TEXT" help:"Reason to show to the person who decides."`
+	Hint             []string       `sep:"none" placeholder:"LEVEL:TEXT" help:"Remark to show to the person who decides, at level info, warn or danger. Repeatable."`
 	Timeout          *time.Duration `placeholder:"DURATION" help:"Time limit for a decision (default: none)."`
 	Key              *string        `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same request and never runs the command twice."`
 	Rerun            bool           `help:"With --key: run the command even if it was already started and the outcome is unknown."`
@@ -82,6 +83,10 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	hints, err := c.hints()
+	if err != nil {
+		return err
+	}
 	escalation, err := c.Chosen()
 	if err != nil {
 		return err
@@ -92,12 +97,12 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	request := api.ApprovalRequest{
 		ToolName: "exec", Input: shown,
-		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema), ExcludeRequester: c.ExcludeRequester,
+		Scope: "command", Reason: c.Reason, Hints: hints, InputSchema: api.JSON(callInputSchema), ExcludeRequester: c.ExcludeRequester,
 		Escalation: escalation,
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, label: c.Label, lease: c.Lease, timeout: console.Limit(c.Timeout), input: input,
+			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, about: c.About(""), lease: c.Lease, timeout: console.Limit(c.Timeout), input: input,
 		})}
 		e.named = func(suffix string) { e.asked.ID, e.asked.ToolCallID = "approval-"+suffix, "approval-"+suffix }
 		e.suspension = func(afterMs *int64) *api.Suspension {

@@ -63,26 +63,19 @@ type settings struct {
 	key            *string // nil if not given
 	lease, timeout time.Duration
 	session        string // empty if not given
-	label          string // of the session; empty if not given
+	about          *api.SessionAbout
 	input          any
 }
 
 // newGate returns a gate for a run that does not exist yet, or for the run of the key.
 func newGate(opened *client.Client, terminal *console.Console, given settings) gate {
-	about := console.About("")
-	if given.label != "" {
-		if about == nil {
-			about = &api.SessionAbout{}
-		}
-		about.Label = given.label
-	}
 	return gate{
 		Connection: given.connection, Client: opened, terminal: terminal,
 		noun: given.noun, key: keyOf(given.key), session: given.session, lease: given.lease, timeout: given.timeout,
 		params: client.CreateRunParams{
 			Input: given.input, AgentID: "holdpoint-" + given.noun,
 			SourcePlugin: "holdpoint", SourceKind: given.noun, ActorID: given.connection.ActorName(),
-			Session: about,
+			Session: given.about,
 		},
 	}
 }
