@@ -49,7 +49,7 @@ function Bar({ chosen, denying, setDenying, reason, setReason, ask }) {
   const [first] = chosen;
   return html`<div class="bulk" role="group" aria-label="Selected">${first.sending ? html`<span role="status">${first.sending}</span><${Undo} one=${first} handle="bulk" />` : denying
     ? html`<${Reason} count=${chosen.length} reason=${reason} setReason=${setReason} send=${deny} close=${() => setDenying(false)} />`
-    : html`<button class="allow" disabled=${!able || allowed === 0} onClick=${allow}>Allow selected (${allowed})</button>
+    : html`<button disabled=${!able || allowed === 0} onClick=${allow}>Allow selected (${allowed})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
       ${others && html`<button class="quiet" onClick=${selectAll}>Select all ${all.length} that match</button>`}

@@ -34,6 +34,15 @@ function move(step) {
   moveTo(list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + (inside ? step : 0)))]);
 }
 
+// moveAmongBoxes moves the focus in a list of options of which several may be chosen. Among radio buttons the browser does.
+function moveAmongBoxes(active, step) {
+  const list = active.matches("input[type=checkbox]") && active.closest(".options");
+  if (!list) return false;
+  const boxes = [...list.querySelectorAll("input[type=checkbox]")];
+  boxes.at((boxes.indexOf(active) + step) % boxes.length).focus();
+  return true;
+}
+
 function select(one, event) {
   act("bulk");
   if (event.shiftKey && inbox.selectedLast) selectRange(visible(), inbox.selectedLast, one.handle);
@@ -77,8 +86,8 @@ export function keys(event, help, palette) {
   switch (event.key) {
     case "j": if (!listed) return; move(1); break;
     case "k": if (!listed) return; move(-1); break;
-    case "ArrowDown": if (!listed || !active.closest(".list, .row")) return; move(1); break;
-    case "ArrowUp": if (!listed || !active.closest(".list, .row")) return; move(-1); break;
+    case "ArrowDown": if (moveAmongBoxes(active, 1)) break; if (!listed || !active.closest(".list, .row")) return; move(1); break;
+    case "ArrowUp": if (moveAmongBoxes(active, -1)) break; if (!listed || !active.closest(".list, .row")) return; move(-1); break;
     case "n": if (!listed) return; moveTo(nextOpen(place.handle)); break;
     case "o": if (!listed) return; if (at && inbox.prompts.has(at)) showPrompt(inbox.prompts.get(at), "key", true); break;
     case "g": went = performance.now(); break;

@@ -192,6 +192,23 @@ test("keys that select", () => {
   assert.equal(selected(), "b", "the row that a range would begin at has left the list");
 });
 
+test("arrows move among the options of which several may be chosen", () => {
+  list("a? b", "a");
+  const focused = [], options = { querySelectorAll: () => boxes };
+  const box = name => ({ ...focus, name, matches: selector => selector === "input[type=checkbox]", closest: selector => selector === ".options" ? options : focus.closest(selector), focus() { focused.push(name); document.activeElement = this; } });
+  const boxes = [box("1"), box("2"), box("3")];
+  document.activeElement = boxes[0];
+  typed("ArrowDown ArrowDown ArrowDown ArrowUp");
+  assert.equal(focused.join(""), "2313");
+  boxes[1].closest = selector => selector === ".options" ? null : focus.closest(selector); // the box that selects a row
+  document.activeElement = boxes[1];
+  focus.list = focus;
+  typed("ArrowDown");
+  assert.equal(place.handle, "b");
+  document.activeElement = focus;
+  focus.list = null;
+});
+
 test("c copies the link, of a settled request too", async () => {
   for (const words of ["a", "a!"]) {
     list(words, "a");
