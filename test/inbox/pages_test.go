@@ -143,9 +143,9 @@ func (f *flows) axe(t *testing.T) {
 	f.action(p.prompt("for-axe"), "Edit")
 	p.prompt("for-axe").find("textbox", "Input").write(`{"command":"ls"}`)
 	run := f.ask(t, one(approval("for-axe-too", `{"a":1}`)))
-	addresses := []string{"", "/settings"}
+	addresses := []string{"", "/settings", "/nonsense"}
 	if storetest.Thorough {
-		addresses = []string{"", "/history", "/rules", "/workers", "/effects", "/settings", "/webhooks", "/runs/" + run.RunID, "/sessions/" + run.SessionID}
+		addresses = []string{"", "/history", "/rules", "/workers", "/effects", "/settings", "/webhooks", "/runs/" + run.RunID, "/sessions/" + run.SessionID, "/nonsense"}
 	}
 	for _, address := range addresses {
 		if address != "" {
@@ -167,6 +167,10 @@ func (f *flows) axe(t *testing.T) {
 	}
 }
 
+// violations are what axe finds, at every level.
+const violations = `axe.run().then(result => result.violations
+	.map(one => one.impact + ", " + one.id + ": " + one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary).slice(0, 3).join("; ")).join("\n"))`
+
 // accessible checks the accessibility of the page in its current state.
 func (p *page) accessible(where string) {
 	p.t.Helper()
@@ -175,8 +179,7 @@ func (p *page) accessible(where string) {
 		rig.Missing(p.t, "npm: "+err.Error())
 	}
 	p.eval("(() => { if (globalThis.axe) return ''; " + source + "\nglobalThis.axe = axe ?? globalThis.axe; return '' })()")
-	found := p.await(`axe.run().then(result => result.violations.filter(one => one.impact === "serious" || one.impact === "critical")
-		.map(one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary).join("; ")).join("\n"))`)
+	found := p.await(violations)
 	require.Empty(p.t, found, where)
 }
 

@@ -64,7 +64,7 @@ function headed(row, heads) {
 
 export function Table({ label, heads, rows, empty }) {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows.map(row => headed(row, heads))}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => head ? html`<th scope="col">${head}</th>` : html`<td></td>`)}</tr></thead><tbody>${rows.map(row => headed(row, heads))}</tbody></table></div>`;
 }
 
 export function Confirm({ label, question, does }) {

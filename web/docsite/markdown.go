@@ -23,7 +23,7 @@ const repository = "https://github.com/holdpoint/holdpoint/blob/main/"
 
 // markdown renders documents. Raw HTML is shown as text, and comments are omitted.
 var markdown = goldmark.New(
-	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.Strikethrough),
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
 )
@@ -186,6 +186,7 @@ func (n nodes) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(ast.KindFencedCodeBlock, n.code)
 	register.Register(ast.KindHeading, n.heading)
 	register.Register(table.KindTable, n.table)
+	register.Register(table.KindTableCell, n.tableCell)
 }
 
 func (nodes) htmlBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -250,6 +251,24 @@ func (nodes) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.W
 		_, _ = w.WriteString(`<div class="table" tabindex="0" role="group" aria-label="Table"><table>` + "\n")
 	} else {
 		_, _ = w.WriteString("</table></div>\n")
+	}
+	return ast.WalkContinue, nil
+}
+
+// tableCell draws an empty cell of a table's head as "td": a "th" without text names no column.
+func (nodes) tableCell(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	cell, _ := node.(*table.TableCell)
+	tag := "td"
+	if cell.Parent().Kind() == table.KindTableHeader && cell.HasChildren() {
+		tag = "th"
+	}
+	switch {
+	case !entering:
+		_, _ = w.WriteString("</" + tag + ">\n")
+	case cell.Alignment == table.AlignNone:
+		_, _ = w.WriteString("<" + tag + ">")
+	default:
+		_, _ = w.WriteString("<" + tag + ` align="` + cell.Alignment.String() + `">`)
 	}
 	return ast.WalkContinue, nil
 }

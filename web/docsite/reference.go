@@ -181,7 +181,7 @@ func (b *builder) operation(o operation) {
 	b.line(`<section class="operation"><h2 id="%s"><code>%s %s</code></h2><p>%s</p>`, o.ID, o.Method, o.Path, o.Summary)
 	b.markdown(o.whole["description"])
 	if parameters := slices.Concat(o.shared, list(o.whole["parameters"])); len(parameters) > 0 {
-		b.line(`<h3>Parameters</h3><div class="table" tabindex="0" role="group" aria-label="Parameters of %s"><table><thead><tr><th>Name</th><th>In</th><th>Type</th><th></th></tr></thead><tbody>`, o.ID)
+		b.line(`<h3>Parameters</h3><div class="table" tabindex="0" role="group" aria-label="Parameters of %s"><table><thead><tr><th>Name</th><th>In</th><th>Type</th><th>Description</th></tr></thead><tbody>`, o.ID)
 		for _, one := range parameters {
 			parameter := b.follow(one)
 			b.line(`<tr><td><code>%s</code>%s</td><td>%s</td><td>`, textOf(parameter["name"]), required(parameter["required"] == true), textOf(parameter["in"]))
@@ -246,7 +246,7 @@ func (b *builder) schemas() {
 		b.line(`<section class="operation"><h2 id="%s">%s</h2>`, name, name)
 		b.markdown(schema["description"])
 		if rows := membersOf(schema, ""); len(rows) > 0 {
-			b.line(`<div class="table" tabindex="0" role="group" aria-label="Members of %s"><table><thead><tr><th>Member</th><th>Type</th><th></th></tr></thead><tbody>`, name)
+			b.line(`<div class="table" tabindex="0" role="group" aria-label="Members of %s"><table><thead><tr><th>Member</th><th>Type</th><th>Description</th></tr></thead><tbody>`, name)
 			for _, row := range rows {
 				b.line("<tr><td><code>%s</code>%s</td><td>", row.name, required(row.required))
 				b.typeOf(row.schema)

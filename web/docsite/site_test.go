@@ -61,6 +61,7 @@ func TestEveryPageIsReachedAndEveryLinkLeadsSomewhere(t *testing.T) {
 		if !strings.HasPrefix(reply.Header().Get("Content-Type"), "text/html") {
 			continue
 		}
+		require.NotContains(t, reply.Body.String(), "<th></th>", "%s has a column without a name", at)
 		for _, match := range anchors.FindAllStringSubmatch(reply.Body.String(), -1) {
 			seen[at][match[1]] = true
 		}
