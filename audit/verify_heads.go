@@ -124,7 +124,7 @@ func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headP
 			}
 			place := headPlace{sessionLife{session, head.Life}, id}
 			if known, twice := heads[place]; twice && known.hash != head.Hash {
-				return &BrokenError{number, fmt.Sprintf("checkpoints %d and %d name event %d of %s with two hashes: the log was written anew in between",
+				return &BrokenError{number, fmt.Sprintf("checkpoints %d and %d name event %d of %s with two hashes: the log was rewritten in between",
 					known.checkpoint, c.Number, id, chainCalled(session))}
 			}
 			heads[place] = headAt{head.Hash, c.Number}
@@ -197,7 +197,7 @@ func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newes
 					continue
 				}
 				if signed.hash != l.Hash {
-					return &BrokenError{number, fmt.Sprintf("event %d of %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were made anew",
+					return &BrokenError{number, fmt.Sprintf("event %d of %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were recomputed",
 						id, chainCalled(l.SessionID), signed.checkpoint)}
 				}
 				v.report.Signed++

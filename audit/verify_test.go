@@ -213,7 +213,7 @@ func TestChangesAreFound(t *testing.T) {
 		"forged":                   {func([]string) []string { return forged }, 1, "is not among the known ones"},
 		"forged end":               {func(l []string) []string { l[31] = forged[31]; return l }, 32, "is not among the known ones"},
 		"end of another":           {func(l []string) []string { l[31] = strings.Replace(l[0], "header", "trailer", 1); return l }, 32, "it was made for"},
-		"hashes made anew":         {func(l []string) []string { return slices.Concat(l[:1], anew[1:31], l[31:]) }, 32, "an earlier line was changed"},
+		"hashes recomputed":        {func(l []string) []string { return slices.Concat(l[:1], anew[1:31], l[31:]) }, 32, "an earlier line was changed"},
 		"chain line":               {onLine(12, `"after_id":"0"`, `"after_id":"-1"`), 12, "after_id"},
 	} {
 		t.Run(name, func(t *testing.T) {

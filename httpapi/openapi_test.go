@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-var update = flag.Bool("update", false, "write openapi.json anew from openapi.yaml")
+var update = flag.Bool("update", false, "rewrite openapi.json from openapi.yaml")
 
 // loadDocument reads openapi.yaml and checks it, all but its examples.
 func loadDocument(t testing.TB) *openapi3.T {

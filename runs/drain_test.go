@@ -83,7 +83,7 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "queued-0300", WorkerID: "w"})
 	_, again, err := h.decide(&runs.EndSession{SessionID: "s"})
 	require.NoError(t, err)
-	require.True(t, again.Empty(), "ending again owes nothing more")
+	require.True(t, again.Empty(), "ending again has no more effects")
 
 	// The process may die after any part, and two processes may carry out the effect at once.
 	parts := 0

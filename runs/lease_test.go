@@ -239,7 +239,7 @@ func TestAttempts(t *testing.T) {
 	h.must(suspend("r", 4, approval("a")))
 	require.Zero(t, h.run("r").Attempt)
 	h.must(allow("r", "a"))
-	require.Equal(t, []int64{1, 2}, []int64{attempt(), attempt()}, "a suspension starts anew")
+	require.Equal(t, []int64{1, 2}, []int64{attempt(), attempt()}, "a suspension starts again")
 }
 
 func TestRunWithoutProgressFails(t *testing.T) {

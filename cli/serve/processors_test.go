@@ -25,7 +25,7 @@ func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
 	require.False(t, see(0.9, 1), "a burst has all processors at once")
 	require.False(t, see(0.1, calmWindows-1))
 	require.False(t, see(0.9, 1))
-	require.False(t, see(0.1, calmWindows-1), "the calm begins anew")
+	require.False(t, see(0.1, calmWindows-1), "the calm begins again")
 	require.True(t, see(0.1, 1))
 	see(2, 1)
 	require.False(t, see(0.6, 1000), "neither busy nor calm: as it is")

@@ -185,7 +185,7 @@ func TestReadsWriteNothing(t *testing.T) {
 		return version
 	}
 	owedReviews := "SELECT count(*) FROM effects WHERE kind = 'review_approval'"
-	require.Equal(t, 1, count(owedReviews), "the raise owes it")
+	require.Equal(t, 1, count(owedReviews), "the raise leaves it pending")
 	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
 	looping, stopLoop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -20,7 +20,7 @@ const (
 )
 
 // part is the lines from and up to (without) to, of all lines of a request's text, on the screen since a time. The zero
-// value is no part of any text.
+// value shows nothing.
 type part struct {
 	key           string
 	from, to, all int

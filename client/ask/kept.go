@@ -21,7 +21,7 @@ const (
 
 // RaiseKept raises a call as [Asker.Raise] does. The service shows that nobody waits for the decision once no
 // process has asked for it with [Asker.Await] for some minutes, and withdraws the open request after another while.
-// A process that asks again, by the same key or for the same run, begins both anew. A decision stays until it is read.
+// A process that asks again, by the same key or for the same run, begins both again. A decision stays until it is read.
 func (a *Asker) RaiseKept(ctx context.Context, call Call, while time.Duration) (*Raised, error) {
 	call.keptFor = while
 	return a.raise(ctx, call, keptLease)

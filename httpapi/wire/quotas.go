@@ -51,8 +51,8 @@ type caller struct {
 	calls, held, streams, bytes int64
 	// paused counts the refused calls whose answers are delayed.
 	paused int64
-	// owes is uncharged work, less than one call.
-	owes time.Duration
+	// uncharged is work that was not charged yet, less than one call.
+	uncharged time.Duration
 }
 
 func (c *caller) idle() bool {
@@ -227,9 +227,9 @@ func (t *taken) charge(cost time.Duration) {
 	if c.bucket == nil {
 		return
 	}
-	if c.owes += min(cost, maxCharge); c.owes >= CallCost {
-		calls := int(c.owes / CallCost)
-		c.owes -= time.Duration(calls) * CallCost
+	if c.uncharged += min(cost, maxCharge); c.uncharged >= CallCost {
+		calls := int(c.uncharged / CallCost)
+		c.uncharged -= time.Duration(calls) * CallCost
 		c.bucket.ReserveN(t.quotas.now(), min(calls, c.bucket.Burst()))
 	}
 }

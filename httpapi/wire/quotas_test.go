@@ -109,7 +109,7 @@ func TestIdlePrincipalsAreForgotten(t *testing.T) {
 	quotas.mu.Unlock()
 	require.Equal(t, 2, quotas.Use().Callers)
 	_, err = take("busy")
-	require.Equal(t, CodeRateLimited, refusal.CodeOf(err), "it does not begin anew")
+	require.Equal(t, CodeRateLimited, refusal.CodeOf(err), "it does not begin again")
 }
 
 // Work beyond the cost of one call is charged, so its caller can make fewer calls. A call beyond

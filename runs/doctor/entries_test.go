@@ -34,7 +34,7 @@ func TestTheAuditsOwnLog(t *testing.T) {
 		"body":     {func(l []journal.Entry) []journal.Entry { l[2].Body = api.JSON(`{"type":"token_revoked"}`); return l }, doctor.AuditChainBroken, 3},
 		"actor":    {func(l []journal.Entry) []journal.Entry { l[2].Actor = "user:eve"; return l }, doctor.AuditChainBroken, 3},
 		"time":     {func(l []journal.Entry) []journal.Entry { l[2].TimestampMs++; return l }, doctor.AuditChainBroken, 3},
-		"anew":     {func(l []journal.Entry) []journal.Entry { l[2].TimestampMs++; l[2].Hash = l[2].HashOf(); return l }, doctor.AuditChainBroken, 4},
+		"rehashed": {func(l []journal.Entry) []journal.Entry { l[2].TimestampMs++; l[2].Hash = l[2].HashOf(); return l }, doctor.AuditChainBroken, 4},
 		"dropped":  {func(l []journal.Entry) []journal.Entry { return slices.Delete(l, 2, 3) }, doctor.AuditEntryMissing, 4},
 		"unsealed": {func(l []journal.Entry) []journal.Entry { l[5].Body = api.JSON("no"); return l }, doctor.AuditChainBroken, 0},
 	} {

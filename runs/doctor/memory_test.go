@@ -243,9 +243,9 @@ func family(t *testing.T, door runs.Door) {
 	do(&runs.CancelRun{RunID: "stopped"})
 
 	// The fourth session's parent was never asked: one effect is pending, and one has failed.
-	create("fourth", "owes")
-	do(&runs.AskClarification{RunID: "owes", Fence: 1, Request: questions("owed").Questions[0]})
-	given := do(&runs.AskClarification{RunID: "owes", Fence: 1, Request: questions("given").Questions[0]}).Clarification
+	create("fourth", "pends")
+	do(&runs.AskClarification{RunID: "pends", Fence: 1, Request: questions("owed").Questions[0]})
+	given := do(&runs.AskClarification{RunID: "pends", Fence: 1, Request: questions("given").Questions[0]}).Clarification
 	do(&runs.ClaimEffect{SessionID: "fourth", EffectID: "open_clarification:" + given.RunID})
 	do(&runs.FinishEffect{SessionID: "fourth", EffectID: "open_clarification:" + given.RunID, Attempt: 1, Error: "refused", Permanent: true})
 }

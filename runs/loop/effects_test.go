@@ -322,7 +322,7 @@ func TestEffectsLoopAsksRarelyWhenNothingIsOwed(t *testing.T) {
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		require.Equal(t, 11, m.asked, "commits that owe nothing do not wake it")
+		require.Equal(t, 11, m.asked, "commits without effects do not wake it")
 	})
 }
 

@@ -50,7 +50,7 @@ func (d *Door) carryOutCached(lane int, calls []*call, use *facts.Use) (left []*
 		d.fail(b.decided(), err) // the outcome is unknown
 		return b.left, nil
 	}
-	d.options.Logger.Debug("batch refused, deciding it anew", slog.Int("commands", len(calls)), slog.Any("error", err))
+	d.options.Logger.Debug("batch refused, deciding it again", slog.Int("commands", len(calls)), slog.Any("error", err))
 	for _, waiting := range b.decided() {
 		waiting.Leave()
 	}
@@ -262,7 +262,7 @@ func (d *Door) panicked(cause any) {
 
 // anotherDatabase is called when the incarnation of the database has changed.
 func (d *Door) anotherDatabase() {
-	d.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
+	d.options.Logger.Warn("the database server was restarted, or is another one: what was remembered of it is read again")
 	// Earlier notices may describe commits that the database has lost.
 	d.options.Announce(reads.Notice{})
 	d.lookForLost()

@@ -232,7 +232,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	require.NoError(t, start())
 	require.NoError(t, start())
 	read, unread = m.counts()
-	require.Equal(t, []int{2, 4}, []int{read, unread}, "it was read anew, and remembered")
+	require.Equal(t, []int{2, 4}, []int{read, unread}, "it was read again, and remembered")
 
 	for _, other := range []*auth.Token{
 		{TokenID: "t", SecretHash: "h", ExpiresAtMs: 1_001}, // too soon for an estimated clock

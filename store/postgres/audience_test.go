@@ -84,7 +84,7 @@ func TestWhoeverDoesNotListenTells(t *testing.T) {
 	require.False(t, s.notifier.audience.absent())
 }
 
-// How long a replica has been alone begins anew with each other one.
+// How long a replica has been alone begins again with each other one.
 func TestAloneSince(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{})

@@ -81,7 +81,7 @@ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, hashtextexte
 SELECT CASE
 	WHEN $9::bigint <> hashtextextended(concat_ws(' ',
 		extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filepath('sessions')
-	), 0) THEN holdpoint_refuse('HP005', 'the server was started anew, or the database is another one')
+	), 0) THEN holdpoint_refuse('HP005', 'the server was restarted, or the database is another one')
 	WHEN held.sessions < cardinality($1::text[]) THEN holdpoint_refuse('HP001', 'a session is locked or has another version')
 	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
 	WHEN EXISTS (
@@ -113,7 +113,7 @@ FROM (
 SELECT CASE
 	WHEN $5::bigint <> hashtextextended(concat_ws(' ',
 		extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filepath('sessions')
-	), 0) THEN holdpoint_refuse('HP005', 'the server was started anew, or the database is another one')
+	), 0) THEN holdpoint_refuse('HP005', 'the server was restarted, or the database is another one')
 	WHEN held.sessions < 1 THEN holdpoint_refuse('HP001', 'the session is locked or has another version')
 	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
 	ELSE held.now_ms

@@ -290,7 +290,7 @@ func TestReplicasTellWhatWorkersAskFor(t *testing.T) {
 
 	require.NoError(t, there.Close())
 	require.Eventually(t, func() bool { looks(here); return !here.OthersServe() }, time.Minute, time.Millisecond)
-	require.LessOrEqual(t, here.KnownMs(), audienceEvery.Milliseconds(), "it begins anew")
+	require.LessOrEqual(t, here.KnownMs(), audienceEvery.Milliseconds(), "it begins again")
 }
 
 // hasOthers reports whether the last check found other listeners.

@@ -34,7 +34,7 @@ var effectTests = map[string]func(*harness){
 	"effect/written with the decision": func(h *harness) {
 		fence := h.child("asker")
 		h.refuse(api.CodeLeaseLost, &runs.AskClarification{RunID: "asker", Fence: fence + 1, Request: question("q")})
-		require.Empty(h, h.effects(reads.EffectQuery{Limit: 10}), "a refused decision owes nothing")
+		require.Empty(h, h.effects(reads.EffectQuery{Limit: 10}), "a refused decision has no effects")
 		clarificationID := h.ask("asker", fence, "q", true)
 		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10))
 		list := h.effects(reads.EffectQuery{Limit: 10})

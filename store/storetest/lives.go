@@ -170,7 +170,7 @@ var lifeTests = map[string]func(*harness){
 		require.NotZero(h, h.run("again").Run.ClaimableAtMs)
 		RequireHealthy(h.ctx, h, h.store)
 	},
-	"lives/a log that begins anew is not continued": func(h *harness) {
+	"lives/a log that begins again is not continued": func(h *harness) {
 		h.finish("s", "r")
 		last := h.session("s").Session.LastEventID
 		h.forgotten("s", h.store)

@@ -197,7 +197,7 @@ var scopeTests = map[string]func(*harness){
 			require.EqualValues(h, len(list), counted)
 		}
 	},
-	"scopes/effects have the agent of the session that owes them": func(h *harness) {
+	"scopes/effects have the agent of the session that wrote them": func(h *harness) {
 		fence := h.child("asker")
 		h.ask("asker", fence, "q", true)
 		for _, test := range []struct {

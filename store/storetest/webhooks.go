@@ -16,7 +16,7 @@ import (
 
 // webhookTests are about the webhook deliveries of decisions. They need a store with webhooks.
 var webhookTests = map[string]func(*harness){
-	"webhooks/the largest call owes the most webhooks a few rows": func(h *harness) {
+	"webhooks/the largest call writes a few rows for the most webhooks": func(h *harness) {
 		for n := range api.MaxWebhooks {
 			h.webhook(fmt.Sprintf("webhook_%02d", n), loudWebhook)
 		}

@@ -28,7 +28,7 @@ var storeys = [][]string{
 		"clarification.go", "endings.go", "requesters.go", "record_approvals.go", "record_secrets.go", "record_answer.go", "resolve.go",
 	},
 	nil, // commands
-	// What gives commands: a question of a child, and what a decision owes.
+	// What gives commands: a question of a child, and the effects of a decision.
 	{"ancestors.go", "ask.go", "carry_out.go", "check_values.go", "seal_values.go", "match_rules.go", "handover.go"},
 }
 

@@ -37,6 +37,8 @@ var stilted = []phrase{
 	stiltedPhrase(`\balso when\b`, `write "even if"`),
 	stiltedPhrase(`\bfor ever\b`, `write "forever", or "never expires"`),
 	stiltedPhrase(`\bwhat (?:waits|is owed|was asked)\b`, `write "pending requests", "pending deliveries" or "the question"`),
+	stiltedPhrase(`\bowes?\b`, `name the effect, the delivery or the events`),
+	stiltedPhrase(`\banew\b`, `write "again", or name the verb: restart, rewrite, recompute`),
 	{find: stiltedPhrase(`\bowed\b`, "").find, rule: `write "pending" or "due"`, shown: true},
 }
 

@@ -192,7 +192,7 @@ func (l *errorLog) text() string {
 	return l.lines.String()
 }
 
-// httpClient keeps a connection for each caller at once. The default one would make most of them anew.
+// httpClient keeps a connection for each caller at once. The default one would open a new one for most calls.
 var httpClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callersAtOnce}}
 
 // depart makes a call and leaves when the service has it.

@@ -69,7 +69,7 @@ export function useDecisions(asked, text) {
   useEffect(() => {
     if (!loading) return;
     let late = false;
-    // The list may have been read anew meanwhile, or have got what is new.
+    // The list may have been read again meanwhile, or have got what is new.
     const change = does => { if (!late) keep(before => before.asked !== asked ? does(nothingRead(asked)) : before.cursor === now.cursor ? does(before) : before); };
     readPage(asked, now.cursor).then(page => change(before => ({ ...before, ...page, error: "", failures: 0, items: [...before.items, ...page.items] })),
       error => change(before => ({ ...before, error: failureWords(error), failures: isPassing(error) ? before.failures + 1 : 0 })));

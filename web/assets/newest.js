@@ -1,6 +1,6 @@
 // What a list of the past keeps of decisions that were made after it was read.
 
-const mostFresh = 1000; // beyond that the list is read anew
+const mostFresh = 1000; // beyond that the whole list is read again
 
 export const nothingRead = asked => ({ asked, items: [], cursor: "", more: true, error: "", failures: 0, fresh: [], missed: false });
 
@@ -14,5 +14,5 @@ export function withNewest(now, page) {
   return { ...now, fresh: fresh.slice(0, mostFresh), missed: now.missed || fresh.length > mostFresh || added.length === page.items.length && page.more };
 }
 
-// withFresh puts the new ones into the list. Where others were missed, all is read anew.
+// withFresh puts the new ones into the list. Where others were missed, the whole list is read again.
 export const withFresh = now => now.missed ? nothingRead(now.asked) : now.fresh.length > 0 ? { ...now, items: [...now.fresh, ...now.items], fresh: [] } : now;

@@ -44,7 +44,7 @@ async function subscribe(publicKey) {
   await registerWorker();
   const { pushManager } = await navigator.serviceWorker.ready;
   const key = bytesOf(publicKey), before = await pushManager.getSubscription();
-  // One for another key, as of a service that was set up anew, gets nothing.
+  // One for another key, as of a service that was set up again, gets nothing.
   const kept = before?.options.applicationServerKey;
   if (before && !sameBytes(kept && new Uint8Array(kept), key)) await before.unsubscribe();
   return pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });

@@ -128,7 +128,7 @@ func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscripti
 			return err
 		}
 		if at.known && !next.ended {
-			// The hub has logged the failed read, or the id is another session's: its feed is joined anew.
+			// The hub has logged the failed read, or the id is another session's: its feed is joined again.
 			return nil
 		}
 		at = next
