@@ -11,6 +11,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
@@ -85,4 +87,53 @@ func TestAnAgentThatIsGoneIsShownAndFindsItsDecision(t *testing.T) {
 	s.told(again, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":0}`)
 	nowMs.Add(time.Hour.Milliseconds())
 	require.Empty(t, note())
+}
+
+// A request whose agent stays away for seven days is withdrawn: the person's list does not have it any more, and the agent that comes
+// back reads that it was cancelled.
+func TestTheRequestOfAnAgentThatStaysAwayIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	var nowMs atomic.Int64
+	nowMs.Store(time.Now().UnixMilli())
+	began := nowMs.Load()
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Store: store.Options{NowMs: nowMs.Load}})
+	s := &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
+	renewed := make(renewals, 100)
+	leave := s.calling(service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), "request_approval", `{"tool_name":"deploy","input":{}}`)
+	<-renewed
+	open := s.pending()
+	leave()
+	// looks makes the check that is due, as a service does that was up all the time.
+	looks := func() {
+		t.Helper()
+		checks, err := service.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "work", State: api.EffectPending, Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, checks, 1)
+		claimed, err := service.Store.Do(t.Context(), &runs.ClaimEffect{SessionID: "work", EffectID: checks[0].EffectID})
+		require.NoError(t, err)
+		if claimed.Effect == nil {
+			return // the loop of the service makes the same check, and puts it off because it has just started
+		}
+		command, err := runs.CommandOf(claimed.Effect)
+		require.NoError(t, err)
+		command.(*runs.CancelAbandoned).ServingForMs = (8 * day).Milliseconds()
+		_, err = service.Store.Do(t.Context(), command)
+		require.NoError(t, err)
+	}
+	nowMs.Add((7*day - time.Hour).Milliseconds())
+	looks()
+	require.Equal(t, open.RunID, s.pending().RunID)
+	require.Eventually(t, func() bool {
+		nowMs.Add(2 * time.Hour.Milliseconds())
+		looks()
+		page, err := s.person.ListApprovals(t.Context(), client.PendingListParams{})
+		require.NoError(t, err)
+		return len(page.Items) == 0
+	}, time.Minute, 5*time.Millisecond)
+	require.Less(t, nowMs.Load()-began, (14 * day).Milliseconds(), "the loop may have made a few of the checks")
+	require.Equal(t, "cancelled", s.told(s.agent(), "check_decision", `{"run_id":"`+open.RunID+`","wait_seconds":0}`).Status)
+	decided, err := s.person.GetRequest(t.Context(), open.Request.Handle)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeCancelled, decided.Resolution.Outcome)
 }
