@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -40,6 +42,16 @@ func (p *pager) Send(_ context.Context, _ string, m *notify.Message) error {
 	return p.fails
 }
 
+// count returns how many messages are about one request, and how many count requests.
+func (p *pager) count() (single, counts int) {
+	for _, subject := range p.subjects {
+		if strings.HasSuffix(subject, "requests are open") {
+			counts++
+		}
+	}
+	return len(p.subjects) - counts, counts
+}
+
 // flooded is a service whose sixth message to Ada, about request f, counts a flood of seven, and failed at its first attempt.
 type flooded struct {
 	*service
@@ -67,7 +79,18 @@ func startFlooded(t *testing.T) *flooded {
 // raiseFlood raises seven requests that Ada may decide. plant changes the store that the service for messages uses.
 func raiseFlood(t *testing.T, plant func(notify.Store) notify.Store) *flooded {
 	t.Helper()
+	s := startPaged(t, plant)
+	var err error
+	s.record, err = s.Store.Run(t.Context(), raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g"))
+	require.NoError(t, err)
+	return s
+}
+
+// startPaged starts a service without requests, and Ada's pager.
+func startPaged(t *testing.T, plant func(notify.Store) notify.Store) *flooded {
+	t.Helper()
 	s := &flooded{
+		record:  &model.RunRecord{},
 		service: &service{database: inprocess.Memory, log: &safeBuffer{}}, channel: &pager{},
 		hasCredential: func() (bool, error) { return true, nil },
 	}
@@ -89,9 +112,6 @@ func raiseFlood(t *testing.T, plant func(notify.Store) notify.Store) *flooded {
 		HasCredential: func(context.Context, ...string) (bool, error) { return s.hasCredential() },
 		Reach:         func(context.Context, string) ([]reads.Scope, error) { return nil, nil },
 	})
-	var err error
-	s.record, err = s.Store.Run(t.Context(), raise(t, s.client, "s", "a", "b", "c", "d", "e", "f", "g"))
-	require.NoError(t, err)
 	return s
 }
 
@@ -226,6 +246,46 @@ func TestRequestsAfterTheMessageThatCountsAFlood(t *testing.T) {
 	s.nowMs.Add(api.FloodMs - 1)
 	require.ErrorIs(t, s.again(t, "p"), runs.ErrSentForOthers)
 	require.Equal(t, "15 requests are open", s.channel.subjects[api.FloodMessages])
+}
+
+// A hundred requests within a minute, each after the message about the one before it, are six messages, and a seventh after
+// ten minutes.
+func TestAHundredRequestsWithinAMinute(t *testing.T) {
+	t.Parallel()
+	s := startPaged(t, func(stored notify.Store) notify.Store { return stored })
+	const many, everyMs = 100, 600
+	held := map[string]int64{} // the moment until which a message is held back
+	for n := range many {
+		id := fmt.Sprint("a", n)
+		s.raises(t, fmt.Sprint("s", n), id)
+		var putOff *runs.PutOffError
+		switch err := s.attempt(t, id, 1); {
+		case errors.As(err, &putOff):
+			require.Equal(t, model.HeldByFlood, putOff.Why)
+			held[id] = s.nowMs.Load() + putOff.Ms
+		case !errors.Is(err, runs.ErrSentForOthers):
+			require.NoError(t, err)
+		}
+		s.nowMs.Add(everyMs)
+	}
+	require.NoError(t, floodIsBounded(s.channel.count()))
+	single, counts := s.channel.count()
+	require.Equal(t, "6 requests are open", s.channel.subjects[api.FloodMessages])
+	require.Len(t, held, many-api.FloodMessages-1)
+
+	for n := range many {
+		id := fmt.Sprint("a", n)
+		if atMs, is := held[id]; is {
+			s.nowMs.Store(max(s.nowMs.Load(), atMs))
+			if err := s.again(t, id); !errors.Is(err, runs.ErrSentForOthers) {
+				require.ErrorIs(t, err, runs.ErrNotSent)
+			}
+		}
+	}
+	_, all := s.channel.count()
+	t.Logf("%d requests in %d s: %d messages about one, %d that count at once, %d after ten minutes", many, many*everyMs/1000, single, counts, all-counts)
+	require.Equal(t, "100 requests are open", s.channel.subjects[len(s.channel.subjects)-1])
+	require.Len(t, s.channel.subjects, api.FloodMessages+2)
 }
 
 // A held message goes out as it is if no other request is open.
