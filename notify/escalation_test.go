@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,11 @@ func TestThreeStepsOfAnEscalation(t *testing.T) {
 			{AfterMs: 400, Notify: []string{"user:ben"}, Urgent: true},
 		}})
 		eventually(t, "the last step is done", func() bool { return strings.Contains(s.eventTexts(t, runID), `"step":2`) })
+		record, err := s.Store.Run(t.Context(), runID)
+		require.NoError(t, err)
+		for step, afterMs := range []int64{0, 200, 400} {
+			require.GreaterOrEqual(t, s.stepAtMs(t, runID, step)-record.Requests[0].CreatedAtMs, afterMs, "step %d", step)
+		}
 		events := s.eventTexts(t, runID)
 		at := 0
 		for step, who := range []string{"user:ben", "user:ada", "user:ben"} {
@@ -149,6 +155,18 @@ func TestAlsoFromGrantsNothing(t *testing.T) {
 		require.ErrorContains(t, err, "requester_excluded")
 		s.healthy(t)
 	})
+}
+
+// stepAtMs returns when a step of a run's only request was done.
+func (s *service) stepAtMs(t *testing.T, runID string, step int) int64 {
+	t.Helper()
+	events, _, err := s.Store.EventsWithin(t.Context(), reads.EventQuery{RunID: runID, Limit: 1000, MaxBytes: 1 << 20})
+	require.NoError(t, err)
+	at := slices.IndexFunc(events, func(e model.Event) bool {
+		return e.Type == api.EventRequestNotified && strings.Contains(string(e.Body), fmt.Sprintf(`"step":%d,`, step))
+	})
+	require.GreaterOrEqual(t, at, 0, "step %d", step)
+	return events[at].TimestampMs
 }
 
 // eventTexts returns the bodies of a run's events.
