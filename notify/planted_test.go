@@ -29,7 +29,12 @@ func TestPlantedDefectsOfMessagesAreFound(t *testing.T) {
 	for name, holds := range map[string]func(t *testing.T, planted bool) error{
 		"every message is the first of a flood": floods,
 		"a button has another request's row":    presses,
+		"a press never arrives":                 arrives,
 		"withdrawals are dropped":               withdraws,
+		"a message has no link":                 links,
+		"a settled request is read as open":     staysSilent,
+		"nobody stands in for an empty list":    asksSomebody,
+		"the code is in the link":               scans,
 		"a restart starts the clock again":      reminds,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,6 +108,16 @@ func (b *buttoned) Send(_ context.Context, _ string, m *notify.Message) error {
 	return nil
 }
 
+func (b *buttoned) pressDeny(ctx context.Context) {
+	b.press(ctx, &notify.Press{Address: slackAda, Secret: b.secret, Behavior: api.BehaviorDeny})
+}
+
+// pressed is a channel whose last message can be denied by a press.
+type pressed interface {
+	notify.Channel
+	pressDeny(ctx context.Context)
+}
+
 // pressRecorded returns an error unless a resolution is what a press of Ada's in Slack records. It is nil while the request is
 // open.
 func pressRecorded(made *api.Resolution, outcome api.Outcome) error {
@@ -117,6 +132,12 @@ func pressRecorded(made *api.Resolution, outcome api.Outcome) error {
 
 func presses(t *testing.T, planted bool) error {
 	t.Helper()
+	return pressesDeny(t, &buttoned{}, planted)
+}
+
+// pressesDeny presses "Deny" under a message. misdirects has the button find another request.
+func pressesDeny(t *testing.T, channel pressed, misdirects bool) error {
+	t.Helper()
 	s := &service{database: inprocess.Memory, log: &safeBuffer{}}
 	s.Service = inprocess.Start(t, s.database, inprocess.Options{Logger: s.log.logger()})
 	stored := storeAs[notify.Store](t, s.Store)
@@ -128,10 +149,9 @@ func presses(t *testing.T, planted bool) error {
 	runID := raise(t, s.Connect(), "s", "a", "b")
 	record, err := s.Store.Run(t.Context(), runID)
 	require.NoError(t, err)
-	if planted {
+	if misdirects {
 		stored = misdirected{stored, record.Requests[1].Handle}
 	}
-	channel := &buttoned{}
 	sender := notify.New(notify.Options{
 		Store: stored, Reader: reader, Channels: map[string]notify.Channel{"slack": channel}, NewID: runs.NewID,
 		NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: s.log.logger(),
@@ -152,7 +172,7 @@ func presses(t *testing.T, planted bool) error {
 		EffectID: model.NoticeEffectID("slack", asked.Handle, "user:ada", 0), Kind: api.EffectNotify, Payload: payload, Attempts: 1,
 	})
 	require.NoError(t, err)
-	channel.press(t.Context(), &notify.Press{Address: slackAda, Secret: channel.secret, Behavior: api.BehaviorDeny})
+	channel.pressDeny(t.Context())
 	record, err = s.Store.Run(t.Context(), runID)
 	require.NoError(t, err)
 	if record.Requests[0].Open() {
