@@ -239,6 +239,41 @@ func TestAClickOnANotification(t *testing.T) {
 	require.Len(t, p.tabs(), before)
 }
 
+// TestTwoTapsOnAPhone decides from a notification on a window as small as a phone's: a press on the notification, and one on
+// "Allow", which is sent after the phone's wait. Nothing else is pressed.
+func TestTwoTapsOnAPhone(t *testing.T) {
+	t.Parallel()
+	p := startNotified(t)
+	p.in("light", 390, 844)
+	run, shown := p.asks(t, "deploy")
+	handle := run.PendingApprovals[0].Handle
+	require.NoError(t, p.d.emit("ActionInvoked", shown.id, "default"))
+	opened := p.opened("/?prompt=" + handle)
+	opened.in("light", 390, 844)
+	opened.until("the size of a phone", func() bool { return opened.read(`innerWidth + " " + innerHeight`) == "390 844" })
+	opened.until("the request in front", func() bool { return opened.inFront(handle) })
+	// The tab counts the presses, also those that it ignores. Its clocks stand still, so that a slow machine does not end the wait.
+	opened.eval(`(() => {
+		const at = performance.now(), wall = Date.now();
+		Object.assign(globalThis, {skip: 0, presses: 0});
+		performance.now = () => at + globalThis.skip;
+		Date.now = () => wall;
+		addEventListener("click", () => presses++, true);
+		return "";
+	})()`)
+	item := opened.linked(handle)
+	allow := item.find("button", "Allow")
+	require.Equal(t, "true", allow.call("function() { return this.getBoundingClientRect().bottom <= innerHeight }", nil), "in reach without a scroll")
+	allow.click()
+	item.status("Allowing in 3 s")
+	opened.eval(`String(globalThis.skip += 3000)`)
+	item.status("Allowed by you")
+	require.Equal(t, "1", opened.read(`String(presses)`), "the second press after the one on the notification")
+	decided, err := p.caller.GetRequest(t.Context(), handle)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
+}
+
 // TestDenyOnANotification presses the buttons of notifications. "Deny" denies the request without a page. If the service refuses
 // that, because somebody else was first, the page opens with the request.
 func TestDenyOnANotification(t *testing.T) {
