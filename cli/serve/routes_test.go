@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -132,6 +133,8 @@ func TestEveryRoute(t *testing.T) {
 	other := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
 	requireRoles(t, whole.Handler(), keyring, other)
 	requireReach(t, whole.Handler(), keyring)
+	admin, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: "root", Role: api.RoleAdmin}, "user:test", "")
+	require.NoError(t, err)
 	of := map[string]string{}
 	for _, face := range whole.Faces() {
 		require.Equal(t, face.Over == nil, len(face.Routes) > 0, face.Name)
@@ -144,12 +147,36 @@ func TestEveryRoute(t *testing.T) {
 				if route.Action == auth.Public {
 					continue
 				}
-				answer := httptest.NewRecorder()
-				path := strings.NewReplacer("{", "", "}", "").Replace(route.Path)
-				whole.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
-				require.Equal(t, withoutCredential(route.Path), answer.Code, "%s: %s", name, answer.Body)
-				require.Equal(t, `Bearer realm="holdpoint"`, answer.Header().Get("WWW-Authenticate"))
+				require.NoError(t, refusesStrangers(t.Context(), whole.Handler(), method, route.Path))
+				if name == "POST /api/approval/respond" {
+					require.Error(t, refusesStrangers(t.Context(), signsIn{whole.Handler(), admin.Secret}, method, route.Path), "a planted defect is found")
+				}
 			}
 		}
 	}
+	require.NotEmpty(t, of["POST /api/approval/respond"])
+}
+
+// refusesStrangers returns an error unless a route refuses a call without a credential.
+func refusesStrangers(ctx context.Context, handler http.Handler, method, route string) error {
+	answer := httptest.NewRecorder()
+	path := strings.NewReplacer("{", "", "}", "").Replace(route)
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, method, path, strings.NewReader("{}")))
+	if answer.Code != withoutCredential(route) || answer.Header().Get("WWW-Authenticate") != `Bearer realm="holdpoint"` {
+		return fmt.Errorf("%s %s: %d %s", method, route, answer.Code, answer.Body)
+	}
+	return nil
+}
+
+// signsIn is a handler that takes a caller without a credential for the owner of a token.
+type signsIn struct {
+	http.Handler
+	secret string
+}
+
+func (s signsIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") == "" {
+		r.Header.Set("Authorization", "Bearer "+s.secret)
+	}
+	s.Handler.ServeHTTP(w, r)
 }
