@@ -24,13 +24,14 @@ func TestFollowMissesNoEvent(t *testing.T) {
 		case "/v1/runs/r":
 			_, _ = io.WriteString(w, `{"run_id":"r","session_id":"s","status":"running"}`)
 		case "/v1/runs/r/events":
-			_, _ = io.WriteString(w, `[{"id":"3","session_id":"s","run_id":"r","timestamp_ms":1,"event":{"type":"running"}}]`)
+			_, _ = io.WriteString(w, `[{"id":"3","session_id":"s","run_id":"r","timestamp_ms":1,"event":{"type":"running"},"hash":"89abcdef89abcdef89abcdef89abcdef"}]`)
 		case "/v1/runs/r/stream":
 			w.Header().Set("Content-Type", "text/event-stream")
-			if r.Header.Get("Last-Event-ID") == "3" {
+			if r.Header.Get("Last-Event-ID") == "3.89abcdef89abcdef89abcdef89abcdef" {
 				fmt.Fprintf(w, "id: 4.0123456\nevent: completed\ndata: %s\n\n", ended)
 				return
 			}
+			_, _ = io.WriteString(w, "event: stream_gap\ndata: {\"reason\":\"reset\"}\n\n")
 			_, _ = io.WriteString(w, "id: 4.0123456\nevent: snapshot\ndata: {\"run_id\":\"r\",\"status\":\"completed\"}\n\n")
 		default:
 			w.WriteHeader(http.StatusNotFound)
