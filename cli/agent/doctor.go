@@ -147,6 +147,18 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 		return
 	}
 	f.checkProgram(argv[0])
+	if _, given := console.FlagValue(argv, "--context"); given {
+		contexts, err := console.LoadContexts(terminal.LookupEnv)
+		with := *terminal
+		if err == nil {
+			with.Context, err = contexts.Choose(argv, terminal.LookupEnv)
+		}
+		if err != nil {
+			f.add(fails, "%s", err)
+			return
+		}
+		terminal = &with
+	}
 	var keys []string
 	connection := console.Connection{Server: cmp.Or(terminal.Context.Server, console.DefaultServerURL)}
 	given := map[string]*string{
@@ -267,7 +279,7 @@ func argvOf(line string) ([]string, error) {
 	return argv, nil
 }
 
-// textOf returns a word without its quotes, as [github.com/holdpoint/holdpoint/prompt.QuoteArgument] writes them.
+// textOf returns a word without its quotes, as [github.com/holdpoint/holdpoint/prompt.QuoteArgument] or people write them.
 func textOf(word *syntax.Word) string {
 	var text strings.Builder
 	for _, part := range word.Parts {
@@ -276,6 +288,12 @@ func textOf(word *syntax.Word) string {
 			text.WriteString(strings.ReplaceAll(part.Value, `\`, ""))
 		case *syntax.SglQuoted:
 			text.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			for _, inner := range part.Parts {
+				if lit, is := inner.(*syntax.Lit); is {
+					text.WriteString(lit.Value)
+				}
+			}
 		}
 	}
 	return text.String()
