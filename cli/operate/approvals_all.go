@@ -81,7 +81,7 @@ type allResult struct {
 	// SkippedRuns were decided under the same key before. They now wait for something new,
 	// which that call did not cover.
 	SkippedRuns []string `json:"skipped_runs,omitempty"`
-	// FailedRuns could not be decided; the call may be repeated for them.
+	// FailedRuns were not decided, or the reply to the decision was lost; the call may be repeated for them.
 	FailedRuns []failedRun `json:"failed_runs,omitempty"`
 }
 
@@ -234,7 +234,7 @@ func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, 
 		terminal.Say("run %s was already decided with this key and now waits for something new; skipped", runID)
 	}
 	for _, failed := range result.FailedRuns {
-		terminal.Say("run %s was not decided: %s", failed.RunID, failed.Error)
+		terminal.Say("run %s may not have been decided: %s", failed.RunID, failed.Error)
 	}
 	return ended
 }

@@ -52,6 +52,7 @@ func TestDecisionsAreShownWhenTheServiceIsLost(t *testing.T) {
 		})
 	}
 	const decided = `{"run_id":"r1","session_id":"s1","status":"running"}`
+	var said bytes.Buffer
 	for name, test := range map[string]func(ctx context.Context, terminal *console.Console) error{
 		"several": func(ctx context.Context, terminal *console.Console) error {
 			c, opened := &decisionForAll{}, lostAfter(decided)
@@ -60,6 +61,7 @@ func TestDecisionsAreShownWhenTheServiceIsLost(t *testing.T) {
 			require.Len(t, result.FailedRuns, 2)
 			code, _ := console.CodeOf(c.report(ctx, terminal, opened, result, api.BehaviorAllow))
 			require.Equal(t, console.ExitError, code)
+			require.Contains(t, said.String(), "run r2 may not have been decided: ") // only the reply may be lost
 			return lost
 		},
 		"several, followed": func(ctx context.Context, terminal *console.Console) error {
@@ -75,7 +77,7 @@ func TestDecisionsAreShownWhenTheServiceIsLost(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			err := test(t.Context(), &console.Console{Stdout: &out, Stderr: io.Discard, Now: time.Now})
+			err := test(t.Context(), &console.Console{Stdout: &out, Stderr: &said, Now: time.Now})
 			require.True(t, console.Unanswered(err), "%s: %v", name, err)
 			require.Contains(t, out.String(), "allowed", name)
 			require.Contains(t, out.String(), "r1", name)
