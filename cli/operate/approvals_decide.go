@@ -141,6 +141,9 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 	}
 	if !request[0] && !session[0] { // it may have been decided since the person saw it
 		view, err := pendingRef{}.settled(ctx, opened, api.RequestApproval, first)
+		if err != nil && client.Away(err) {
+			return err
+		}
 		request[0] = err == nil && console.NamesHandle(first, handleOf(view))
 	}
 	if request[0] && (c.SessionID != "" || c.RunID != "") {

@@ -163,3 +163,25 @@ func TestASettledRequestIsSearchedInTheSessionOfItsRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "run-1", view.RunID)
 }
+
+// While the decisions cannot be read, the first of two words is not taken for a session.
+func TestAnOutageMakesNoSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opened, err := client.New("http://holdpoint.test", client.WithHTTPClient(&http.Client{Transport: handling(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/v1/approvals":
+				_, _ = io.WriteString(w, `{"items":[],"pagination":{"has_more":false}}`)
+			case "/v1/decisions":
+				w.WriteHeader(http.StatusServiceUnavailable)
+			default:
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, `{"code":"request_not_found"}`)
+			}
+		})}), client.WithoutMultiplexing())
+		require.NoError(t, err)
+		c := &decision{IDs: []string{"h1", "h2"}}
+		require.ErrorIs(t, c.splitIDs(t.Context(), opened), client.ErrUnavailable)
+		require.Empty(t, c.SessionID)
+	})
+}
