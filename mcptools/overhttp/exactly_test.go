@@ -29,20 +29,21 @@ func TestALargeMessageIsReadInASlot(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, post(cpulimit.Bytes))
 }
 
-// A message within the limit is passed on within the limit, if need be without the texts of its forms.
-func TestAFilledFormStaysWithinTheLimit(t *testing.T) {
+// The limit is about the message that the client sent: with the texts of its forms it may be larger, so that an answer
+// keeps its digits. One byte more is refused.
+func TestAFilledFormWithinTheLimitKeepsItsDigits(t *testing.T) {
 	t.Parallel()
-	const message = `{"params":{"inputResponses":{"h":{"action":"accept","content":{"n":7}}}}}`
-	passed := func(limit int64) string {
+	const message = `{"params":{"inputResponses":{"h":{"action":"accept","content":{"x":0.1234567890123456789}}}}}`
+	passed := func(limit int64) (string, error) {
 		var read []byte
-		next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			var err error
-			read, err = io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-			require.NoError(t, err)
-		})
+		var failed error
+		next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { read, failed = io.ReadAll(r.Body) })
 		exactly(next, limit).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(message)))
-		return string(read)
+		return string(read), failed
 	}
-	require.Contains(t, passed(1<<20), `"holdpoint.dev/content-text":"{\"n\":7}"`)
-	require.Equal(t, message, passed(int64(len(message))))
+	exact, err := passed(int64(len(message)))
+	require.NoError(t, err)
+	require.Contains(t, exact, `"holdpoint.dev/content-text":"{\"x\":0.1234567890123456789}"`)
+	_, err = passed(int64(len(message)) - 1)
+	require.ErrorAs(t, err, new(*http.MaxBytesError))
 }

@@ -105,7 +105,8 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	options.Client = through
 	server := mcptools.NewServer(options)
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: !e.Streams, MaxRequestBodyBytes: e.services.MaxBodyBytes, PropagateRequestCancellation: true,
+		Stateless: true, JSONResponse: !e.Streams, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: -1, // exactly enforces the limit, because it may make a body larger
 		// wire.Guard already checks Host and Origin of every call.
 		DisableLocalhostProtection: true,
 	})
@@ -115,19 +116,16 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 
 // exactly keeps the digits of numbers in filled forms. It refuses a body with a member that is given
 // twice, of which another reader on the way may take the other one. A large body is read in a slot of
-// [cpulimit.Do].
+// [cpulimit.Do]. The limit holds for the body that the client sent, which the texts of its forms may exceed.
 func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, putBack, err := tasks.ReadAhead(r, maxBodyBytes)
-		if err == nil && int64(len(start)) <= maxBodyBytes {
+		whole := err == nil && int64(len(start)) <= maxBodyBytes
+		if whole {
 			twice := false
 			err := cpulimit.Do(r.Context(), len(start), func() error {
-				if twice = mcptools.GivenTwice(start); twice {
-					return nil
-				}
-				// Without the texts, a number that a double may change is refused.
-				if exact := mcptools.ExactBody(start); int64(len(exact)) <= maxBodyBytes {
-					start = exact
+				if twice = mcptools.GivenTwice(start); !twice {
+					start = mcptools.ExactBody(start)
 				}
 				return nil
 			})
@@ -144,6 +142,9 @@ func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
 		}
 		r.ContentLength = -1
 		putBack(start)
+		if !whole {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes) // next refuses the body with 413
+		}
 		next.ServeHTTP(w, r)
 	})
 }
