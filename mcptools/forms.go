@@ -64,7 +64,7 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 func (w *Waits) asks(ctx context.Context, call *ask.Call, capabilities *mcp.ClientCapabilities) bool {
 	agent := visible.Escape(w.options.AgentID)
 	switch {
-	case w.options.Link != nil && opensLinks(capabilities):
+	case w.options.Link != nil && opensLinks(capabilities) && w.options.Link("-") != "": // a service on a socket has no addresses
 		return true
 	case !showsForms(capabilities) || w.options.MayDecide == nil || !w.options.MayDecide(ctx):
 		return false

@@ -22,12 +22,15 @@ func TestACallWithoutAFormIsHeld(t *testing.T) {
 	s := newScene(t)
 	const kept = "agent-call:kept"
 	agents := mcptools.Options{MayDecide: func(context.Context) bool { return false }}
+	unlinked := agents
+	unlinked.Link = func(string) string { return "" } // as of a service on a socket
 	long := `"input":{"text":"` + strings.Repeat("long ", 4000) + `"}}`
 	for name, row := range map[string]struct {
 		options         mcptools.Options
 		tool, arguments string
 		kept            bool
 	}{
+		"a server without addresses":         {unlinked, "permission_prompt", touch, false},
 		"a role that may not decide":         {agents, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":1}`, true},
 		"a question of such a role":          {agents, "ask_user", `{"question":"Where to?","wait_seconds":1}`, true},
 		"a permission prompt of such a role": {agents, "permission_prompt", touch, false},
@@ -36,9 +39,13 @@ func TestACallWithoutAFormIsHeld(t *testing.T) {
 		"a question that no form asks":       {mcptools.Options{}, "ask_user", `{"question":"Which?","options":["a","a"],"wait_seconds":1}`, true},
 	} {
 		row.options.SessionID = strings.ReplaceAll(name, " ", "-")
+		capabilities := forms
+		if row.options.Link != nil {
+			capabilities = links
+		}
 		r := s.replica(row.options)
 		answered := make(chan *reply, 1)
-		go func() { answered <- r.ask(forms, row.tool, row.arguments, nil) }()
+		go func() { answered <- r.ask(capabilities, row.tool, row.arguments, nil) }()
 		if row.kept {
 			pending := (<-answered).told(s)
 			require.Equal(t, "pending", pending.Status, name)
