@@ -3,14 +3,19 @@ package mcptools
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
+
+// lostPause is how long a lost decision may take to be on record, and the pause between two reads in an outage.
+const lostPause = time.Second
 
 // dialog shows forms and links while the call is held, for clients of an earlier revision. A client
 // that was handed a link is told when somebody has decided. When a decision is
@@ -23,29 +28,24 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 	for handle, request := range forms {
 		dialogs.Go(func() {
 			params, _ := request.(*mcp.ElicitParams)
-			answer, err := elicit(asking, session, params)
-			// The decision may be faster than the answer that the link was opened.
-			if err != nil && (isForm(params) || asking.Err() == nil) {
-				return // others can still decide
-			}
-			if !isForm(params) {
-				<-asking.Done()
-				if !over.Load() {
-					return
+			if isForm(params) {
+				if err := t.fillIn(asking, session, run, handle, params); err != nil && asking.Err() == nil {
+					refuse(&refusedError{run.RunID, err})
 				}
-				telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
-				defer cancel()
-				// A client that has gone need not know.
-				_ = session.NotifyElicitationComplete(telling, &mcp.ElicitationCompleteParams{ElicitationID: params.ElicitationID})
 				return
 			}
-			form, err := filled(answer)
-			if err == nil {
-				err = t.waits.decide(asking, run, map[string]*filledForm{handle: form})
+			// The decision may be faster than the answer that the link was opened.
+			if _, err := elicit(asking, session, params); err != nil && asking.Err() == nil {
+				return // others can still decide
 			}
-			if err != nil && !client.Away(err) && asking.Err() == nil { // after an outage the decision may be on record, and the wait reads it
-				refuse(&refusedError{run.RunID, err})
+			<-asking.Done()
+			if !over.Load() {
+				return
 			}
+			telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
+			defer cancel()
+			// A client that has gone need not know.
+			_ = session.NotifyElicitationComplete(telling, &mcp.ElicitationCompleteParams{ElicitationID: params.ElicitationID})
 		})
 	}
 	return awaiting, func(decided bool) {
@@ -53,6 +53,48 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 		end()
 		dialogs.Wait()
 		refuse(nil)
+	}
+}
+
+// fillIn shows the form of a request and records the decision. It shows the form again if the decision was lost. Errors:
+// why the decision was refused.
+func (t *tools) fillIn(ctx context.Context, session *mcp.ServerSession, run *api.RunView, handle string, params *mcp.ElicitParams) error {
+	for {
+		answer, err := elicit(ctx, session, params)
+		if err != nil {
+			return nil //nolint:nilerr // others can still decide
+		}
+		form, err := filled(answer)
+		if err != nil {
+			return err
+		}
+		lost, err := t.waits.decide(ctx, run, map[string]*filledForm{handle: form})
+		if !lost {
+			return err
+		}
+		if !t.stillOpen(ctx, run.RunID, handle) {
+			return nil // the wait reads what is on record
+		}
+	}
+}
+
+// stillOpen reports whether a request is open after a lost decision, which may still be on its way. It returns once the
+// service replies, so that a client that answers by itself is not asked all the time during an outage.
+func (t *tools) stillOpen(ctx context.Context, runID, handle string) bool {
+	for {
+		run, err := t.Client.AwaitRun(ctx, runID, client.UntilDecided, lostPause)
+		switch {
+		case err == nil:
+			return slices.ContainsFunc(run.PendingApprovals, func(open api.ApprovalRequest) bool { return open.Handle == handle }) ||
+				slices.ContainsFunc(run.PendingQuestions, func(open api.UserQuestionRequest) bool { return open.Handle == handle })
+		case !client.Away(err):
+			return false // the wait says why
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lostPause):
+		}
 	}
 }
 

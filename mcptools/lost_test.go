@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,9 +29,7 @@ func (lostReplies) RoundTrip(request *http.Request) (*http.Response, error) {
 // A decision whose reply was lost may be on record: nobody is told that nothing was decided.
 func TestADecisionWhoseReplyIsLostMayBeRecorded(t *testing.T) {
 	s := newScene(t)
-	r := s.replica(mcptools.Options{})
-	r.options.Client = s.service.Connect(client.WithActor("ada"), client.WithVia("mcp"), client.WithoutMultiplexing(),
-		client.WithHTTPClient(&http.Client{Transport: lostReplies{}}), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+	r := s.through(lostReplies{})
 	allow := accept(map[string]any{"decision": "allow"})
 
 	task := r.ask(both, "request_approval", deploy, nil)
@@ -44,16 +43,82 @@ func TestADecisionWhoseReplyIsLostMayBeRecorded(t *testing.T) {
 	again := r.ask(forms, "request_approval", deploy, map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{first.only(s): allow}})
 	require.Equal(t, "allowed", again.told(s).Status)
 
+	session := s.earlier(r, func() {})
+	require.Equal(t, "allowed", s.told(session, "request_approval", deploy).Status)
+}
+
+// earlier connects a client of an earlier revision, whose person allows whatever a form shows.
+func (s *scene) earlier(r *replica, shown func()) *mcp.ClientSession {
+	s.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
-	served, err := mcptools.NewServer(r.options).Connect(t.Context(), theirs, nil)
-	require.NoError(t, err)
+	served, err := mcptools.NewServer(r.options).Connect(s.Context(), theirs, nil)
+	require.NoError(s, err)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "old"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			shown()
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow"}}, nil
 		},
-	}).Connect(t.Context(), ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
-	require.NoError(t, err)
+	}).Connect(s.Context(), ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	require.NoError(s, err)
+	s.Cleanup(func() {
+		require.NoError(s, session.Close())
+		_ = served.Wait()
+	})
+	return session
+}
+
+// notTaken answers so many decisions with a status, and does not pass them on.
+type notTaken struct {
+	status int
+	left   atomic.Int32
+}
+
+func (n *notTaken) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodPost || !strings.HasSuffix(request.URL.Path, "/approvals") || n.left.Add(-1) < 0 {
+		return http.DefaultTransport.RoundTrip(request)
+	}
+	return &http.Response{StatusCode: n.status, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+}
+
+// through returns a replica whose decisions go through a proxy.
+func (s *scene) through(proxy http.RoundTripper) *replica {
+	r := s.replica(mcptools.Options{})
+	r.options.Client = s.service.Connect(client.WithActor("ada"), client.WithVia("mcp"), client.WithoutMultiplexing(),
+		client.WithHTTPClient(&http.Client{Transport: proxy}), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+	return r
+}
+
+// A service that takes no more calls has not recorded the decision, and the person at the client is told so.
+func TestADecisionOverTheRateIsNotRecorded(t *testing.T) {
+	s := newScene(t)
+	limited := &notTaken{status: http.StatusTooManyRequests}
+	limited.left.Store(3)
+	r := s.through(limited)
+	allow := accept(map[string]any{"decision": "allow"})
+
+	task := r.ask(both, "request_approval", deploy, nil)
+	handle := r.task(both, "tasks/get", task.TaskID).only(s)
+	refused := r.task(both, "tasks/update", task.TaskID, map[string]any{handle: allow})
+	require.Equal(t, -32602, refused.Error.Code)
+	require.Contains(t, refused.Error.Message, "nothing was decided")
+	require.Nil(t, r.task(both, "tasks/update", task.TaskID, map[string]any{handle: accept(map[string]any{})}).Error)
+
+	first := r.ask(forms, "request_approval", deploy, nil)
+	again := r.ask(forms, "request_approval", deploy, map[string]any{"requestState": first.RequestState, "inputResponses": map[string]any{first.only(s): allow}})
+	require.Contains(t, again.Content[0].Text, "nothing was decided")
+
+	require.Contains(t, s.refused(s.earlier(r, func() {}), "request_approval", deploy), "nothing was decided")
+	require.Negative(t, limited.left.Add(-1), "each of them was sent")
+}
+
+// A dialog whose decision did not reach the service is shown again: its call may wait without a limit, and its person
+// believes that it was decided.
+func TestADialogIsShownAgainAfterAnOutage(t *testing.T) {
+	s := newScene(t)
+	away := &notTaken{status: http.StatusBadGateway}
+	away.left.Store(1)
+	var shown atomic.Int32
+	session := s.earlier(s.through(away), func() { shown.Add(1) })
 	require.Equal(t, "allowed", s.told(session, "request_approval", deploy).Status)
-	require.NoError(t, session.Close())
-	_ = served.Wait()
+	require.EqualValues(t, 2, shown.Load())
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 )
@@ -171,8 +170,8 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 			dismissed = dismissed || answer.Action != "accept"
 		}
 	}
-	// After an outage the decision may be on record: the call reads what is.
-	if err := t.waits.decide(ctx, run, given); err != nil && !client.Away(err) {
+	// A lost decision may be on record: the call reads what is.
+	if lost, err := t.waits.decide(ctx, run, given); err != nil && !lost {
 		return "", false, &refusedError{carried.RunID, err}
 	}
 	return carried.RunID, dismissed, nil

@@ -164,8 +164,8 @@ func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.Cli
 			given[handle] = &answer
 		}
 	}
-	switch err := w.decide(ctx, run, given); {
-	case client.Away(err):
+	switch lost, err := w.decide(ctx, run, given); {
+	case lost:
 		return errors.New("it is not known whether this was recorded: " + explain(err))
 	case err != nil:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "nothing was decided: " + explain(err)}
@@ -187,8 +187,9 @@ func (w *Waits) Cancel(ctx context.Context, taskID string) error {
 }
 
 // decide records the client's decisions about a run's open requests, by their handles. A request that was decided
-// meanwhile keeps its decision. Errors: errors of the client. After an outage ([client.Away]) a decision may be on record.
-func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*filledForm) error {
+// meanwhile keeps its decision. lost reports whether a decision may be on record despite the error. Errors: errors of
+// the client.
+func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*filledForm) (lost bool, err error) {
 	var approved []api.ApprovalResolution
 	for _, request := range run.PendingApprovals {
 		if resolution, said := approvalOf(&request, given[request.Handle]); said {
@@ -206,7 +207,10 @@ func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(slices.DeleteFunc(failed, func(err error) bool {
+	failed = slices.DeleteFunc(failed, func(err error) bool {
 		return err == nil || errors.Is(err, client.ErrAlreadyDecided) || errors.Is(err, client.ErrNotWaiting) || errors.Is(err, client.ErrRunState)
-	})...)
+	})
+	// A service that refuses a call because of its rate has recorded nothing.
+	lost = slices.ContainsFunc(failed, func(err error) bool { return client.Away(err) && !errors.Is(err, client.ErrRateLimited) })
+	return lost, errors.Join(failed...)
 }
