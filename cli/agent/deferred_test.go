@@ -174,11 +174,12 @@ func TestACallWithAPlanInAFileIsAnotherOnceTheFileHasChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.md")
 	input, err := json.Marshal(map[string]string{"planFilePath": path})
 	require.NoError(t, err)
+	shown := func(plan string) string { return plan }
 	keyOf := func(plan, toolUseID string) string {
 		require.NoError(t, os.WriteFile(path, []byte(plan), 0o600))
 		call, err := (&HookRun{}).callOf(hookInput{SessionID: "s", ToolName: "ExitPlanMode", ToolInput: input, ToolUseID: toolUseID}, 0)
 		require.NoError(t, err)
-		require.Equal(t, plan, call.Approval.Description)
+		require.True(t, strings.HasPrefix(call.Approval.Description, shown(plan)))
 		require.Equal(t, toolUseID, call.Approval.ToolCallID)
 		return call.Key
 	}
@@ -187,4 +188,18 @@ func TestACallWithAPlanInAFileIsAnotherOnceTheFileHasChanged(t *testing.T) {
 	require.NotEqual(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete the cache", "toolu_2"))
 	require.Equal(t, "toolu_1", keyOf("", "toolu_1"))
 	require.Empty(t, keyOf("Delete the cache", ""), "a call without an id cannot be found again")
+
+	// A person is shown the start of a long plan, and its end counts as well.
+	start := strings.Repeat("x", 2*api.MaxTextLength)
+	shown = func(string) string { return start[:api.MaxTextLength/2] }
+	require.Equal(t, keyOf(start+"Delete the cache", "toolu_1"), keyOf(start+"Delete the cache", "toolu_1"))
+	require.NotEqual(t, keyOf(start+"Delete the cache", "toolu_1"), keyOf(start+"Delete everything", "toolu_1"))
+	huge := strings.Repeat("x", maxHookInput+1)
+	require.NotEqual(t, keyOf(huge, "toolu_1"), keyOf(huge, "toolu_1"), "a plan that is not read whole is never the same")
+
+	// The plan of the input is shown instead of the file, and is in the input's digest.
+	input, err = json.Marshal(map[string]string{"plan": "Delete the logs", "planFilePath": path})
+	require.NoError(t, err)
+	shown = func(string) string { return "Delete the logs" }
+	require.Equal(t, "toolu_1", keyOf("Delete the cache", "toolu_1"))
 }

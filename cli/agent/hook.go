@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -181,11 +179,10 @@ func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, erro
 	if expires > 0 {
 		request.ExpiresAfterMs = new(expires.Milliseconds())
 	}
-	plan, key := asked.plan(), asked.ToolUseID
+	plan, digest := asked.plan()
+	key := asked.ToolUseID
 	if plan != "" && key != "" {
-		// The file may change before the call is repeated, and the input only names it.
-		digest := sha256.Sum256([]byte(plan))
-		key += " " + hex.EncodeToString(digest[:])
+		key += " " + digest // the file may change before the call is repeated, and the input only names it
 	}
 	return mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: key, Approval: request}, plan)
 }

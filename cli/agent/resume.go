@@ -195,7 +195,7 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err
 	case again:
 		// Another attempt would start a second agent in the session once somebody has decided about the new request.
 		r.said.Say("session %s asks again: its call is not the one that was decided, for example because it has another directory", parked.SessionID)
-		return false, task.Fail(ctx, "the agent asked again, from another directory or with another input")
+		return false, task.Fail(ctx, "the agent asked again, from another directory, with another input or with another plan in its file")
 	case ended != nil:
 		return false, fmt.Errorf("session %s: the agent did not ask for its decision: %w: %s", parked.SessionID, ended, last)
 	default:
