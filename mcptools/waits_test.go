@@ -445,6 +445,9 @@ func TestAFormThatIsDismissedLeavesTheRequestToOthers(t *testing.T) {
 		require.Equal(t, "pending", done.told(s).Status)
 		open := s.pending()
 		require.Equal(t, id, open.Request.Handle)
+		run, err := s.person.GetRun(t.Context(), open.RunID)
+		require.NoError(t, err)
+		require.Nil(t, run.Lease, "nothing withdraws the request when its client has gone")
 		// check_decision asks again.
 		check := `{"run_id":"` + open.RunID + `"}`
 		shown := r.ask(forms, "check_decision", check, nil)
