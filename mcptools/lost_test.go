@@ -111,12 +111,31 @@ func TestADecisionOverTheRateIsNotRecorded(t *testing.T) {
 	require.Negative(t, limited.left.Add(-1), "each of them was sent")
 }
 
+// awayForReads is an outage. It begins with the first decision, and ends after so many reads.
+type awayForReads struct {
+	began atomic.Bool
+	reads atomic.Int32
+}
+
+func (o *awayForReads) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(request.URL.Path, "/approvals") {
+		o.began.Store(true)
+	}
+	if !o.began.Load() || o.reads.Load() <= 0 {
+		return http.DefaultTransport.RoundTrip(request)
+	}
+	if request.Method == http.MethodGet {
+		o.reads.Add(-1)
+	}
+	return &http.Response{StatusCode: http.StatusBadGateway, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+}
+
 // A dialog whose decision did not reach the service is shown again: its call may wait without a limit, and its person
-// believes that it was decided.
+// believes that it was decided. It is shown once the service replies, because a client may answer by itself.
 func TestADialogIsShownAgainAfterAnOutage(t *testing.T) {
 	s := newScene(t)
-	away := &notTaken{status: http.StatusBadGateway}
-	away.left.Store(1)
+	away := &awayForReads{}
+	away.reads.Store(2)
 	var shown atomic.Int32
 	session := s.earlier(s.through(away), func() { shown.Add(1) })
 	require.Equal(t, "allowed", s.told(session, "request_approval", deploy).Status)
