@@ -45,7 +45,11 @@ func (h *Handlers) handOverEach(ctx context.Context, claimed []api.Claim) ([]api
 	for i := range claimed {
 		if err := h.HandOver(ctx, &claimed[i]); err != nil {
 			failed = cmp.Or(failed, err)
-			h.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was released: it cannot be handed over",
+			level := slog.LevelError
+			if ctx.Err() != nil { // the caller has left, which is not a failure of the service
+				level = slog.LevelDebug
+			}
+			h.Logger.LogAttrs(context.WithoutCancel(ctx), level, "a claimed run was released: it cannot be handed over",
 				slog.String("run_id", claimed[i].Run.RunID), slog.String("error", err.Error()))
 			h.Claims.GiveBack(ctx, claimed[i:i+1])
 			continue
