@@ -208,7 +208,10 @@ export class Holdpoint extends Calls {
     for (const [i, call] of calls.entries()) await send(call, calls.length === 1 ? key : `${key}/${String(i + 1).padStart(4, "0")}`);
   }
 
-  /** Gives a run back unfinished; it is claimable at once. With `failed` it is retried after a delay. */
+  /**
+   * Gives a run back unfinished; it is claimable at once. With `failed` it is retried after a delay. If the disk or the budget is
+   * exhausted, a checkpoint of more than 1 KiB is refused with its release, which then works without one.
+   */
   async releaseRun(
     runId: string, fence: string, options: CallOptions & { checkpoint?: unknown; failed?: { error: string; attempt: number; delayMs: number } } = {},
   ): Promise<doc.RunView> {

@@ -224,7 +224,8 @@ class AsyncHoldpoint(Calls):
         delay_ms: int | None = None,
     ) -> doc.RunView:
         """Gives a run back unfinished; it is claimable at once. With last_error it is retried after delay_ms; attempt is how
-        many attempts have failed, this one included."""
+        many attempts have failed, this one included. If the disk or the budget is exhausted, a checkpoint of more than 1 KiB
+        is refused with its release, which then works without one."""
         body = without_none(fence=fence, checkpoint=checkpoint, last_error=last_error, attempt=attempt, delay_ms=delay_ms)
         return cast(doc.RunView, await self._work(at("/v1/runs", run_id, "release"), body, "run_id"))
 

@@ -104,7 +104,8 @@ class Holdpoint:
 
     def release_run(self, run_id: str, fence: str, *, checkpoint: Any=None, last_error: str | None=None, attempt: int | None=None, delay_ms: int | None=None) -> doc.RunView:
         """Gives a run back unfinished; it is claimable at once. With last_error it is retried after delay_ms; attempt is how
-        many attempts have failed, this one included."""
+        many attempts have failed, this one included. If the disk or the budget is exhausted, a checkpoint of more than 1 KiB
+        is refused with its release, which then works without one."""
         return self._portal.call(self._async.release_run(run_id, fence, checkpoint=checkpoint, last_error=last_error, attempt=attempt, delay_ms=delay_ms))
 
     def ask_parent(self, run_id: str, fence: str, body: Mapping[str, Any]) -> doc.AskParentReply:
