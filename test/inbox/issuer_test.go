@@ -84,10 +84,10 @@ func planted(t *testing.T, p *page, issuer *oidctest.Issuer) {
 		p.load(callback)
 		p.until("that the sign-in was not begun in this tab", func() bool { return strings.Contains(p.shown(), "not begun in this tab") })
 		require.Equal(t, before, p.eval(session))
+		p.eval(`(() => { sessionStorage.removeItem("signingIn"); return ""; })()`) // the next page would have the other tabs load again
 		p.load("/rules")
 		p.find("heading", "Rules")
 	}
-	p.eval(`(() => { sessionStorage.removeItem("signingIn"); return ""; })()`)
 }
 
 // begunElsewhere begins a sign-in outside of the browser. It returns the cookie of the flow, as a script sets it,
