@@ -41,6 +41,8 @@ type collected struct {
 	texts   []string
 	bytes   int
 	tooMany bool
+	// inDeclared says that the text is the value of a declared variable.
+	inDeclared bool
 }
 
 func (p *collected) add(text string) {
@@ -68,9 +70,9 @@ func (p *collected) read(c *Command, depth int) {
 			if words, hidden := plainTexts(node); hidden {
 				p.call(words, depth)
 			}
-			p.assigned(node.Assigns, depth)
+			p.assigned(node.Assigns, false, depth)
 		case *syntax.DeclClause:
-			p.assigned(node.Args, depth)
+			p.assigned(node.Args, true, depth)
 		case *syntax.BinaryCmd:
 			if isPipe(node) && runsText(node.Y) {
 				p.piped(node.X, depth)
@@ -78,22 +80,6 @@ func (p *collected) read(c *Command, depth int) {
 		}
 		return true
 	})
-}
-
-// assigned adds the values of variables: many are commands for a program that starts later.
-func (p *collected) assigned(assigns []*syntax.Assign, depth int) {
-	for _, assign := range assigns {
-		if assign.Value == nil {
-			continue
-		}
-		value := wordText(assign.Value, false) // the shell expands no pattern and no braces in it
-		if assign.Naked {
-			_, value, _ = strings.Cut(value, "=") // in quotes: export "A=b c"
-		}
-		if strings.ContainsAny(value, " \t\n;|&") {
-			p.carried(value, depth)
-		}
-	}
 }
 
 // statement adds a statement in printed form, unless it is a plain call or inside another
@@ -169,7 +155,7 @@ func plainTexts(call *syntax.CallExpr) (words []string, hidden bool) {
 
 // call adds a program with its words, and the commands that it runs.
 func (p *collected) call(words []string, depth int) {
-	if len(words) == 0 {
+	if len(words) == 0 || !p.says(words[0]) {
 		return
 	}
 	p.command(words)
@@ -200,7 +186,7 @@ func (p *collected) call(words []string, depth int) {
 			if isOption(word) {
 				p.value(word, depth)
 			} else if assigned := variable.FindString(word); assigned != "" {
-				p.carried(word[len(assigned):], depth)
+				p.declared(word[len(assigned):], depth)
 			}
 		}
 	}
@@ -208,9 +194,6 @@ func (p *collected) call(words []string, depth int) {
 		p.carried(strings.Join(words[1:], " "), depth)
 	}
 }
-
-// variable is the beginning of a word that sets a variable.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // mostBundled is how many short options and letters of a value are told apart.
 const mostBundled = 32
@@ -309,7 +292,9 @@ func (p *collected) carried(text string, depth int) {
 	command, err := Read(text)
 	if err != nil {
 		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;|&", r) }) {
-			p.add(strings.Join(strings.Fields(line), " "))
+			if p.says(line) {
+				p.add(strings.Join(strings.Fields(line), " "))
+			}
 		}
 		return
 	}

@@ -66,7 +66,9 @@ func (p *collected) pipe(all []*syntax.Stmt, into ...string) {
 		}
 		for from := range run {
 			for to := from + 2; to <= len(run) && !p.tooMany; to++ {
-				p.add(strings.Join(run[from:to], " | "))
+				if part := run[from:to]; !slices.ContainsFunc(part, func(command string) bool { return !p.says(command) }) {
+					p.add(strings.Join(part, " | "))
+				}
 			}
 		}
 	}
