@@ -116,6 +116,8 @@ func TestACommandWithManyOptionsIsRead(t *testing.T) {
 		"docker run" + strings.Repeat(" -e A -v /a:/b --rm", 6) + " image serve",
 		"sudo docker run" + strings.Repeat(" -e A=1", 20) + " image serve",
 		"docker compose -f a -f b -f c run --rm -e A -e B -e C web make -j 4 test",
+		"docker -D -H a -l b run" + strings.Repeat(" -e A", 12) + " image serve",
+		"docker -D" + strings.Repeat(" -e A", 15) + " image serve",
 		"kubectl -n a --context b get pods -o wide -l app=x --sort-by y --field-selector z -A -w",
 		"npm --prefix a -w b run -s test -- --a b --c d --e f --g h --i j --k l --m n --o p --q r",
 	} {

@@ -322,7 +322,9 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"git push **": "git -C x --no-pager push origin", "/usr/bin/git push **": "/usr/bin/git -P push", "kubectl delete **": "sudo kubectl -n prod delete pod x", "docker compose down **": "docker compose -f x down",
 		"docker compose up **": "docker --context x compose up", "npm publish **": "npm --prefix x publish", "git push origin main": "git push --force origin main", "terraform destroy **": "terraform -chdir=x destroy",
 		"docker compose stop **": "sudo docker compose -f x stop", "npm run deploy **": "sudo npm run -s deploy", "docker compose rm **": "docker --context p compose -f y rm", "npm run ship **": "npm --silent run --silent ship",
-		"docker compose kill **": "sudo docker --context p compose -f y kill", "gh pr merge **": "gh -R x pr -q merge 7", "a b c d **": "a -x b -y c -z d",
+		"docker compose kill **": "sudo docker --context p compose -f y kill", "gh pr merge **": "gh -R x pr -q merge 7",
+		"docker compose pull **": "docker --context p -D compose -f y pull", "npm run release **": "npm -s -s -s run -s release", "docker compose push **": "docker -H a --context b -l c compose -f y push",
+		"a b c d **": "a -x b -y c -z d",
 	} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": glob}, map[string]any{"command": command}), "%q, %q", glob, command)
 	}

@@ -159,7 +159,7 @@ func (p *collected) call(words []string, depth int) {
 		return
 	}
 	p.command(words)
-	p.withoutOptions(words)
+	p.withoutOptions(words, mostInFront)
 	name := OneName(words[0])
 	for at := 1; at < len(words) && !p.tooMany; at++ {
 		if optionRuns(name, words, at) {
@@ -172,7 +172,7 @@ func (p *collected) call(words []string, depth int) {
 	for i := 1; i < len(words) && !p.tooMany; i++ {
 		p.command(words[i:])
 		if verbs := words[i+1 : min(len(words), i+1+mostVerbs)]; !isOption(words[i]) && slices.ContainsFunc(verbs, isOption) && programLike.MatchString(words[i]) {
-			p.withoutOptions(words[i:])
+			p.withoutOptions(words[i:], mostBehind)
 		}
 		if name == "xargs" || name == "parallel" {
 			p.add(strings.Join(words[i:], " ") + " " + string(UnknownText))
@@ -255,15 +255,22 @@ var programLike = regexp.MustCompile(`^[A-Za-z0-9_./~+-]+$`)
 // mostVerbs is how many words say what a command does, such as "docker compose down".
 const mostVerbs = 3
 
+// mostInFront and mostBehind are how many words of options may stand in front of a subcommand with options behind it as well:
+// directly behind a program, and elsewhere. Looking behind each word would be too many parts.
+const mostInFront, mostBehind = 6, 2
+
 // withoutOptions adds a command without the options in front of a subcommand: "git push" of
 // "git -C x push". It is not known which options take the next word as their value: each reading counts.
-func (p *collected) withoutOptions(words []string) {
+func (p *collected) withoutOptions(words []string, most int) {
 	first := 1
 	for first < len(words) && !isOption(words[first]) {
 		first++
 	}
 	if first > mostVerbs {
 		return
+	}
+	if first > 1 {
+		most = mostBehind
 	}
 	here, next := true, false // whether a subcommand may stand at this word, and at the next one
 	for at := first; at < len(words) && (here || next) && !p.tooMany; at++ {
@@ -274,8 +281,8 @@ func (p *collected) withoutOptions(words []string) {
 		case here && at > first:
 			short := append(slices.Clip(words[:first]), words[at:]...)
 			p.command(short)
-			if at <= first+2 { // options may stand behind this subcommand as well; looking behind each word would be too many parts
-				p.withoutOptions(short)
+			if at <= first+most {
+				p.withoutOptions(short, mostBehind)
 			}
 		}
 		here, next = next, then
