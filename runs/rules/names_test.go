@@ -71,6 +71,11 @@ func TestADenyOfAProgramByAnotherName(t *testing.T) {
 		}
 	}
 	require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "PowerShell", map[string]string{"command": "python **"}, map[string]any{"command": "Get-Item x; python3.exe y"}))
+	for _, command := range []string{`iex "python3 -m x"`, `& { py.exe; sudo python3 -Im x }`, `cmd /c "python -mx"`} {
+		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "pwsh", map[string]string{"command": "python -m **"}, map[string]any{"command": command}), command)
+	}
+	require.Equal(t, api.RuleAsk, decided(t, api.RuleDeny, "pwsh", map[string]string{"command": "python -m **"}, map[string]any{"command": `iex "python3 x.py"`}))
+	require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "pwsh", map[string]string{"command": "pip install **"}, map[string]any{"command": `iex "python3 -mpip install x"`}))
 	// The backslashes of a path are not those of a command.
 	require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "Read", map[string]string{"file_path": `a\bc\d`}, map[string]any{"file_path": `a\bc\d`}))
 }

@@ -91,6 +91,21 @@ func oneCommand(words []string, nameOf func(word string) string) (named []string
 	return withoutPython(withModule(named, at), at), at
 }
 
+// namedForms returns a command by the one name of its program, with a module that Python runs as its only option, and with
+// that module as the program. It leaves out forms that are the same.
+func namedForms(words []string) (forms []string) {
+	text := strings.Join(words, " ")
+	named, at := oneNames(words, OneName)
+	module := withModule(named, at)
+	for _, form := range [][]string{named, module, withoutPython(module, at)} {
+		if one := strings.Join(form, " "); one != text {
+			forms = append(forms, one)
+			text = one
+		}
+	}
+	return forms
+}
+
 // withModule returns the words of oneNames with "-m module" as the only option of Python, and other words as they are.
 func withModule(named []string, at int) []string {
 	if named[at] != "python" {

@@ -232,13 +232,8 @@ func (p *collected) command(words []string) {
 	if name != words[0] && name != "" {
 		p.add(name + text[len(words[0]):])
 	}
-	named, at := oneNames(words, OneName)
-	module := withModule(named, at)
-	for _, form := range [][]string{named, module, withoutPython(module, at)} {
-		if one := strings.Join(form, " "); one != text {
-			p.add(one)
-			text = one
-		}
+	for _, form := range namedForms(words) {
+		p.add(form)
 	}
 	plain := append([]string{OneName(words[0])}, words[1:]...)
 	p.add(commutingForm(plain))

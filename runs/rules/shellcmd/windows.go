@@ -42,9 +42,7 @@ func WindowsParts(text string) []string {
 		if name := programName(words[0]); name != words[0] && name != "" {
 			parts = append(parts, name+whole[len(words[0]):])
 		}
-		if named, _ := oneCommand(words, OneName); named[0] != words[0] {
-			parts = append(parts, strings.Join(named, " "))
-		}
+		parts = append(parts, namedForms(words)...)
 	}
 	return parts
 }
