@@ -85,10 +85,10 @@ var (
 	pythonValue = regexp.MustCompile(`^(-[A-VYZabd-ln-z?]*[WX]|--check-hash-based-pycs)$`)
 )
 
-// oneCommand is oneNames, in which a module that Python runs as a program is that program: pip for python -m pip.
-func oneCommand(words []string, nameOf func(word string) string) (named []string, at int) {
-	named, at = oneNames(words, nameOf)
-	return withoutPython(withModule(named, at), at), at
+// oneCommand returns the words of oneNames, in which a module that Python runs as a program is that program: pip for python -m pip.
+func oneCommand(words []string, nameOf func(word string) string) []string {
+	named, at := oneNames(words, nameOf)
+	return withoutPython(withModule(named, at), at)
 }
 
 // namedForms returns a command by the one name of its program, with a module that Python runs as its only option, and with

@@ -216,8 +216,7 @@ func namedStages(all []*syntax.Stmt, nameOf func(word string) string) (glob stri
 		for at, word := range call.Args {
 			words[at] = wordText(word, false)
 		}
-		named, _ := oneCommand(words, nameOf)
-		texts[i] = strings.Join(named, " ")
+		texts[i] = strings.Join(oneCommand(words, nameOf), " ")
 	}
 	return strings.Join(texts, " | "), true
 }
