@@ -26,7 +26,7 @@ var commuting = map[string]map[string]string{
 }
 
 // takeValues are the short options of these programs whose value is the rest of the word, or the next one.
-var takeValues = map[string]string{"cp": "t", "mv": "t", "git push": "o", "git clean": "e"}
+var takeValues = map[string]string{"cp": "t", "mv": "t", "git push": "o", "git clean": "e", "git branch": "u", "git checkout": "bB"}
 
 // commutingWords returns a program of commuting, its options in one spelling, sorted, and its other words. It
 // returns false for another program.
@@ -86,7 +86,7 @@ func commutingForm(words []string) string {
 }
 
 // forces is an option of git branch that does the same as the small letter with --force.
-var forces = regexp.MustCompile(`^-[A-Za-z]*[CDM]`)
+var forces = regexp.MustCompile(`^-[A-Za-tv-z]*[CDM]`)
 
 // withForce returns a command with the --force that an option of it includes, and nil for another command.
 func withForce(words []string) []string {
