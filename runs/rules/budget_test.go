@@ -72,20 +72,23 @@ func TestWorkOfGlobsIsBounded(t *testing.T) {
 func TestPathsInFoldersAreBounded(t *testing.T) {
 	t.Parallel()
 	deny := []*rules.Rule{{RuleID: "r", SessionID: rules.AllSessions, ToolName: "copy", Effect: api.RuleDeny, Match: api.RuleMatch{Params: map[string]string{"paths": "**/secret"}}}}
-	call := func(paths, folderBytes int) *rules.Call {
+	call := func(paths, folderBytes int, above, end string) *rules.Call {
 		input := map[string]any{}
 		for i := range 16 {
-			input[fmt.Sprintf("%c_path", 'a'+i)] = "/" + strings.Repeat("x", folderBytes)
+			input[fmt.Sprintf("%c_path", 'a'+i)] = above + strings.Repeat("x", folderBytes) + string(rune('a'+i))
 		}
 		list := make([]string, paths)
 		for i := range list {
-			list[i] = fmt.Sprint("p", i)
+			list[i] = fmt.Sprint("p", i, end)
 		}
 		input["paths"] = list
 		return &rules.Call{ToolName: "copy", Input: document.Encode(input)}
 	}
-	require.Equal(t, api.RuleAsk, rules.Judge(deny, call(20, 20), 1).Effect)
-	require.Equal(t, api.RuleDeny, rules.Judge(deny, call(2_000, 2_000), 1).Effect)
+	require.Equal(t, api.RuleAsk, rules.Judge(deny, call(20, 20, "/", ""), 1).Effect)
+	require.Equal(t, api.RuleDeny, rules.Judge(deny, call(2_000, 2_000, "/", ""), 1).Effect)
+	// A path may have several forms in each folder: each of them counts.
+	require.Equal(t, api.RuleAsk, rules.Judge(deny, call(50, 200, "/", ""), 1).Effect)
+	require.Equal(t, api.RuleDeny, rules.Judge(deny, call(50, 200, "/private/", "."), 1).Effect)
 }
 
 // A deny reads each list and each text with each spelling of its arguments. Once the budget is spent, it applies.

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
@@ -48,11 +47,12 @@ func absolute(text string) bool {
 }
 
 // placeForms returns the forms of a path that deny and ask rules compare: as written, and every
-// reading by a program. A relative path is relative to each of the folders.
-func placeForms(text string, folders []string) []string {
-	var forms []string
+// reading by a program. A relative path is relative to each of the folders, whose forms have that many bytes.
+func placeForms(text string, folders []string) (forms []string, inFolders int) {
+	seen := map[string]bool{}
 	add := func(form string) {
-		if form = Folded(form); !slices.Contains(forms, form) {
+		if form = Folded(form); !seen[form] {
+			seen[form] = true
 			forms = append(forms, form)
 		}
 	}
@@ -77,8 +77,12 @@ func placeForms(text string, folders []string) []string {
 		if absolute(short) {
 			return
 		}
+		before := len(forms)
 		for _, folder := range folders {
 			whole(cleaned(folder + "/" + short))
+		}
+		for _, form := range forms[before:] {
+			inFolders += len(form)
 		}
 		if above := leadingUp.ReplaceAllString(short, "/"); above != short {
 			whole(above) // the folder that it starts in may be that deep
@@ -98,7 +102,7 @@ func placeForms(text string, folders []string) []string {
 			place(before)
 		}
 	}
-	return forms
+	return forms, inFolders
 }
 
 // leadingUp is the way up at the beginning of a path in its shortest form.

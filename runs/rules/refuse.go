@@ -229,7 +229,12 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 				looked.unread = true
 				return looked
 			}
-			for _, form := range placeForms(text, folders) {
+			forms, joined := placeForms(text, folders)
+			if further := joined - inFolders - len(folders)*len(text); !c.Budget.spend(max(further, 0)) {
+				looked.unread = true
+				return looked
+			}
+			for _, form := range forms {
 				looked.add(form)
 			}
 		case strings.TrimSpace(text) != "":
