@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
+
+// Each rule with a directory decodes the directory of the call: at once, not with an allocation for each encoded byte.
+func TestAnEncodedDirectoryIsDecodedAtOnce(t *testing.T) {
+	rule := rules.Rule{RuleID: "r", SessionID: rules.AllSessions, ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{Directory: "/srv"}}
+	call := rules.Call{ToolName: "bash", Input: api.JSON("{}"), Directory: "/" + strings.Repeat("%41", 340)}
+	allocations := testing.AllocsPerRun(1, func() {
+		require.Equal(t, api.RuleAsk, rules.Judge([]*rules.Rule{&rule}, &call, 1).Effect)
+	})
+	require.Less(t, allocations, 100.0)
+}
 
 func TestWhereARuleHolds(t *testing.T) {
 	t.Parallel()

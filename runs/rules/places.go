@@ -135,14 +135,24 @@ func unescaped(text string) iter.Seq[string] {
 	}
 }
 
-var percent = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-
 // decoded decodes each percent-encoded byte by itself: browsers and servers decode those next to a "%" that encodes nothing.
 func decoded(text string) string {
-	return percent.ReplaceAllStringFunc(text, func(escape string) string {
-		plain, _ := hex.DecodeString(escape[1:])
-		return string(plain)
-	})
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	plain := make([]byte, 0, len(text))
+	for at := 0; at < len(text); at++ {
+		var escaped [1]byte
+		if text[at] == '%' && at+2 < len(text) {
+			if _, err := hex.Decode(escaped[:], []byte(text[at+1:at+3])); err == nil {
+				plain = append(plain, escaped[0])
+				at += 2
+				continue
+			}
+		}
+		plain = append(plain, text[at])
+	}
+	return string(plain)
 }
 
 // withoutTails cuts the parts of a segment that some systems ignore: trailing dots and blanks,
