@@ -26,6 +26,11 @@ func TestADenyReadsTheValuesOfVariables(t *testing.T) {
 				`export A="history -a; $A"`, `export A=" "`, `declare -x A="$X y"`, `declare "A=$X y"`, `export A="$X/bin y"`,
 			},
 		},
+		{
+			"rm -rf **",
+			[]string{`export PAGER=$'rm -rf x'; git log`, `PAGER=$'rm\x20-rf\tx' git log`, `env PAGER=$'rm -rf \'x\' \"y\"' git log`, `export A="$A it's"$'\n'"rm -rf x"`, `bash -c $'rm -r\146 x'`, `$'\cx' -rf x`},
+			[]string{`echo $'rm -rf x'`, `export A=$'rm x'`, `bash -c $'ls\tx'`},
+		},
 		{"rm -rf **", nil, []string{`export A="$X -rf y"`, `env A="$X -rf y" bash`}}, // given up with the texts
 		{"cat | sh", []string{`export A="$1; cat | zsh"`}, []string{`export A="$1 | $2"`}},
 	} {

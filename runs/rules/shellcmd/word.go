@@ -2,6 +2,7 @@ package shellcmd
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -99,11 +100,15 @@ func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
 	case *syntax.Lit:
 		_ = writeLiteral(text, part.Value, patterns)
 	case *syntax.SglQuoted:
+		plain, read := part.Value, true
 		if part.Dollar {
+			plain, read = unescapedText(part.Value)
+		}
+		if !read {
 			text.WriteRune(UnknownText)
 			return
 		}
-		text.WriteString(part.Value)
+		text.WriteString(plain)
 	case *syntax.DblQuoted:
 		for _, inner := range part.Parts {
 			writeQuoted(text, inner)
@@ -113,6 +118,29 @@ func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
 	default:
 		text.WriteRune(UnknownText)
 	}
+}
+
+// unescapedText returns the text of $'…'. It returns false for escapes that only some shells know, or read differently.
+func unescapedText(quoted string) (plain string, read bool) {
+	var text strings.Builder
+	for quoted != "" {
+		if rest, is := strings.CutPrefix(quoted, `\"`); is {
+			text.WriteByte('"')
+			quoted = rest
+			continue
+		}
+		character, multibyte, rest, err := strconv.UnquoteChar(quoted, '\'')
+		switch {
+		case err != nil || character == 0:
+			return "", false
+		case multibyte:
+			text.WriteRune(character)
+		default:
+			text.WriteByte(byte(character))
+		}
+		quoted = rest
+	}
+	return Scrub(text.String()), true
 }
 
 // writeLiteral writes a text outside of quotes. It returns where a set of characters may begin in what is written, and -1 for
