@@ -6,6 +6,7 @@ import contextlib
 import decimal
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -1048,6 +1049,23 @@ async def a_reply_that_comes_between_calls_answers_none():
         [idle] = client.transport.pool._idle
         while not idle.reader._eof:
             await asyncio.sleep(0)
+        assert (await client.create_session({"session_id": "s"}))["session_id"] == "s"
+        assert len(service.bodies["sessions"]) == 1, service.bodies
+
+
+@case
+async def a_reply_that_comes_while_the_program_keeps_the_loop_busy_answers_no_call():
+    class Balancer(Service):
+        async def answer(self, name, body, writer):
+            await super().answer(name, body, writer)
+            self.writer = writer
+
+    async with Balancer(**{"run-1": [RUN], "sessions": [{"session_id": "s"}]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        await client.get_run("run-1")
+        [idle] = client.transport.pool._idle
+        service.writer.write(b"HTTP/1.1 408 x\r\nContent-Length: 2\r\n\r\n{}")
+        select.select([idle.writer.get_extra_info("socket")], [], [])  # it has arrived, and the loop has not read it
+        assert idle.is_quiet()
         assert (await client.create_session({"session_id": "s"}))["session_id"] == "s"
         assert len(service.bodies["sessions"]) == 1, service.bodies
 

@@ -125,6 +125,10 @@ class Pool:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._idle = loop, []
+        if self._idle:
+            # Lets the loop read what arrived while the program kept it busy. The first round only finds it.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
         while self._idle:
             connection = self._idle.pop()
             if connection.is_quiet():
