@@ -74,15 +74,18 @@ function turn(task, stream, cwd, giveUp) {
  * this once.
  */
 async function permission(task, { toolCall, options }, asked) {
-  if (toolCall.rawInput == null && !toolCall.title) throw new Error(`the agent does not say what ${toolCall.toolCallId} does`);
-  const input = toolCall.rawInput ?? { title: toolCall.title ?? "" };
+  const { name, title, rawInput } = toolCall;
+  // Without a name an input without members says nothing, and an "always" would hold for every such call.
+  const isEmpty = rawInput == null || (!name && typeof rawInput === "object" && Object.keys(rawInput).length === 0);
+  if (isEmpty && !title) throw new Error(`the agent does not say what ${toolCall.toolCallId} does`);
+  const input = isEmpty ? { title } : rawInput;
   if (isRounded(input)) throw new Error(`the input of ${toolCall.toolCallId} has an integer beyond 2^53, which the protocol's library may have rounded`);
   const times = (asked.get(toolCall.toolCallId) ?? 0) + 1;
   asked.set(toolCall.toolCallId, times);
   const id = times === 1 ? toolCall.toolCallId : `${toolCall.toolCallId}:${times}`;
   const decision = await task.approve({
-    id, tool_call_id: toolCall.toolCallId, tool_name: toolCall.name ?? toolCall.kind ?? "other", input,
-    ...(toolCall.title ? { reason: toolCall.title } : {}),
+    id, tool_call_id: toolCall.toolCallId, tool_name: name ?? toolCall.kind ?? "other", input,
+    ...(title ? { reason: title } : {}),
     // The protocol has no answer for an edited call, and an edit must not count as leave for the call as it was.
     input_schema: false,
   });

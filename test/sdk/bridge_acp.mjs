@@ -61,7 +61,8 @@ if (process.argv[2] === "agent") {
     { sessionUpdate: "tool_call", title: "To pay", kind: "execute", rawInput: { amount: 1 } },
     { sessionUpdate: "tool_call_update", title: null, rawInput: { amount: 2 } },
   ];
-  for (const [updates, input] of [[described, { amount: 2 }], [[...described, { sessionUpdate: "tool_call", title: "To pay", kind: "execute" }], { title: "To pay" }]]) {
+  const withoutInput = { sessionUpdate: "tool_call", title: "To pay", kind: "execute", rawInput: {} };
+  for (const [updates, input] of [[described, { amount: 2 }], [[withoutInput], { title: "To pay" }], [[...described, { sessionUpdate: "tool_call", title: "To pay", kind: "execute" }], { title: "To pay" }]]) {
     const shown = [];
     const failure = await handle("1", async (request) => {
       shown.push(request);
@@ -74,6 +75,10 @@ if (process.argv[2] === "agent") {
 
   // A person does not decide about a call that they are not shown.
   asked = 0;
-  const unsaid = await handle("1", approve, 1, []);
-  if (!/does not say what call-1 does/.test(unsaid?.message) || asked !== 0) throw new Error(`${unsaid}, and ${asked} were asked`);
+  for (const updates of [[], [{ sessionUpdate: "tool_call", title: "", kind: "edit", rawInput: {} }], [{ sessionUpdate: "tool_call", title: "", name: "pay" }]]) {
+    const unsaid = await handle("1", approve, 1, updates);
+    if (!/does not say what call-1 does/.test(unsaid?.message) || asked !== 0) throw new Error(`${unsaid}, and ${asked} were asked`);
+  }
+  const named = await handle("1", approve, 1, [{ sessionUpdate: "tool_call", title: "", name: "list_accounts", rawInput: {} }]);
+  if (named !== undefined || asked !== 1) throw new Error(`${named}, and ${asked} were asked about a call without arguments`);
 }
