@@ -17,6 +17,8 @@ export function approvedBy(makeGraph) {
     if (task.checkpoint !== undefined) restore(saver, kept);
     const graph = makeGraph(saver);
     const thread = { configurable: { thread_id: task.runId } };
+    // A checkpoint of an earlier bridge has no counts: its interrupts were asked about once.
+    if (task.checkpoint !== undefined && !task.checkpoint.times) for (const { id } of await interrupts(graph, thread)) times[id] = 1;
     let settled = task.resume;
     let next = task.checkpoint === undefined ? task.input : await answers(graph, thread, idOf, settled);
     for (;;) {

@@ -8,9 +8,9 @@ const same = (got, want) => {
 
 /**
  * Handles a run until it ends, and returns its output and what was asked. decide returns the decision about the nth request; one that was
- * decided is not asked again. Each suspension ends the handler, or with a rule only the first does.
+ * decided is not asked again. Each suspension ends the handler, or with a rule only the first does. An earlier bridge made the first one.
  */
-async function ended(graph, decide, byRule = false) {
+async function ended(graph, decide, byRule = false, earlier = false) {
   const settled = new Map();
   const asked = [];
   const claim = { runId: "run-1", input: {} };
@@ -24,6 +24,7 @@ async function ended(graph, decide, byRule = false) {
       }
       const resume = { approvals: approvals.map(({ id }) => settled.get(id)), questions: [] };
       if (byRule && claim.resume) return resume;
+      if (earlier && !claim.resume) delete checkpoint.times;
       Object.assign(claim, { checkpoint: JSON.parse(JSON.stringify(checkpoint)), resume });
       throw suspended;
     };
@@ -61,8 +62,8 @@ const oneID = (saver) => {
     getState: async () => ({ tasks: steps[state().length].map((id) => ({ interrupts: [{ id, value: [deploy] }] })) }),
   };
 };
-for (const byRule of [false, true]) {
-  const { output, asked } = await ended(oneID, decide, byRule);
+for (const [byRule, earlier] of [[false, false], [true, false], [false, true], [true, true]]) {
+  const { output, asked } = await ended(oneID, decide, byRule, earlier);
   same(output, ["node accept,other ignore", "node accept", "node accept"]);
   same(asked.map(({ id }) => id), ["node", "other", "node:2", "node:3"]);
 }
