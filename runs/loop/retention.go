@@ -26,7 +26,7 @@ const (
 // within a second instead of after the interval.
 const maxRetentionBatches = 100
 
-// The bounds of one pass over runs: transactions, and finished runs per query.
+// The bounds of one pass over runs: transactions, as many for sessions without runs, and finished runs per query.
 const (
 	maxTrims     = 2000
 	finishedPage = 200
@@ -246,14 +246,14 @@ func (r *Retention) trimSession(ctx context.Context, sessionID string, beforeMs 
 }
 
 // trimEmpty deletes those of the next sessions that never had a run, or whose runs were deleted
-// earlier, when something kept the session itself.
+// earlier, when something kept the session itself, in at most maxTrims transactions.
 func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *RetentionResult) error {
 	budget := &reads.Budget{MaxBytes: api.MaxReplyBytes}
 	page, err := r.store.Sessions(ctx, reads.SessionQuery{After: r.lookedEmpty, Limit: emptyPage, Budget: budget})
 	if err != nil {
 		return err
 	}
-	trims := 0
+	trims, last := 0, r.lookedEmpty
 	r.lookedEmpty = ""
 	if len(page) == emptyPage || budget.Cut {
 		r.lookedEmpty = page[len(page)-1].Session.SessionID
@@ -261,15 +261,16 @@ func (r *Retention) trimEmpty(ctx context.Context, beforeMs int64, result *Reten
 	for i := range page {
 		session := &page[i].Session
 		hasRuns := session.LastEventID != 0 && session.FirstKeptEventID <= session.LastEventID
-		if hasRuns || session.UpdatedAtMs >= beforeMs {
-			continue
-		}
-		for more := true; more; trims++ {
+		for more := !hasRuns && session.UpdatedAtMs < beforeMs; more; trims++ {
+			if trims == maxTrims { // the next pass goes on with this session
+				r.lookedEmpty, result.More = last, true
+				return nil
+			}
 			if more, err = r.trimSession(ctx, session.SessionID, beforeMs, result); err != nil || ctx.Err() != nil {
 				return err
 			}
-			more = more && trims < maxTrims
 		}
+		last = session.SessionID
 	}
 	return nil
 }

@@ -175,6 +175,29 @@ func TestASessionWithoutRunsIsDeletedLater(t *testing.T) {
 	})
 }
 
+// A pass over sessions without runs is bounded too, and the next one goes on where it ended.
+func TestASessionWithVeryManyKeysGoesInSeveralPasses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		old := nowMs() - 2*time.Hour.Milliseconds()
+		store := &finishedStore{events: map[string]int{"b": 2*(maxTrims-1) + 1}}
+		for _, id := range []string{"a", "b", "c"} {
+			store.sessions = append(store.sessions, model.Session{SessionID: id, UpdatedAtMs: old})
+		}
+		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, batch: 2})
+		result, err := retention.RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, maxTrims, store.trims)
+		require.Equal(t, 1, result.Sessions)
+		require.True(t, result.More)
+		result, err = retention.RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, maxTrims+2, store.trims)
+		require.Equal(t, 2, result.Sessions)
+		require.False(t, result.More)
+	})
+}
+
 // failingSweeps is a store whose sweeps fail.
 type failingSweeps struct {
 	finishedStore

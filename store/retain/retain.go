@@ -7,6 +7,7 @@ package retain
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -81,6 +82,9 @@ func New(alone Alone, nowMs func(context.Context) (int64, error), retention *Sta
 	return &Retention{alone, nowMs, retention, redaction}
 }
 
+// errKept rolls back the deletion of the keys of a session that is not deleted with them.
+var errKept = errors.New("the session is no longer empty")
+
 // TrimSession implements [upkeep.Keeper].
 func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (trimmed upkeep.Trimmed, err error) {
 	nowMs, err := r.nowMs(ctx)
@@ -91,6 +95,9 @@ func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs 
 		trimmed, err = trim(ctx, tx, r.sql, sessionID, beforeMs, nowMs, max(limit, 1))
 		return err
 	})
+	if errors.Is(err, errKept) {
+		return upkeep.Trimmed{}, nil
+	}
 	if err != nil {
 		return upkeep.Trimmed{}, err
 	}
@@ -134,6 +141,9 @@ func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	}
 	removed, err := texts(ctx, tx, s.TrimSession, sessionID, beforeMs, nowMs)
 	failpoint.Hit("retain.session")
+	if err == nil && len(removed) == 0 && keys > 0 {
+		return trimmed, errKept // on Postgres a child was committed since
+	}
 	if err != nil || len(removed) == 0 {
 		return trimmed, err
 	}
