@@ -3,7 +3,7 @@ package runs
 import "github.com/holdpoint/holdpoint/runs/rules"
 
 // RuleVersions are the versions of the non-exact rules for all sessions and for one session. 0
-// says that there have never been any. Versions that are the [RuleVersions.Same] stand for the same
+// says that none is in force. Versions that are the [RuleVersions.Same] stand for the same
 // rules, some of which may have expired since.
 type RuleVersions struct {
 	OfAll, OfSession int64

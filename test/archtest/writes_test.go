@@ -31,7 +31,7 @@ var (
 // wish: a program writes it in its own transaction, and the run that the door makes of it replaces it.
 var swept = map[string]bool{"idempotency_records": true, "run_payloads": true, "sign_ins": true, "stream_tickets": true, "webhooks": true, "addresses": true, "code_counts": true, "links": true, "quiet_hours": true, "sent_messages": true, "run_intake": true}
 
-// counted are the tables that only triggers of the schemas write.
+// counted are the tables that only triggers of the schemas write, and retention deletes.
 var counted = map[string]bool{"rule_versions": true, "rule_changes": true, "claimable_runs": true}
 
 var (
