@@ -83,6 +83,9 @@ export function keepDraft(one, name, value) {
   changed();
 }
 
+// The schema false refuses every edit.
+export const mayEdit = ({ request }) => request.input_schema?.node.value !== false;
+
 export function form(one, name) {
   opens(one.handle);
   one.form = one.form === name ? "" : name;

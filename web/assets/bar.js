@@ -2,7 +2,7 @@
 // the prompt, and the reason of a denial, take the place of its buttons in the same height.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, readOn, sensitive } from "./approval.js";
+import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, mayEdit, readOn, sensitive } from "./approval.js";
 import { account, settings } from "./api.js";
 import { Copy, useFocus } from "./components.js";
 import { canSend, sendEdit } from "./edit.js";
@@ -73,7 +73,7 @@ function DenyForm({ one }) {
 function Approval({ one }) {
   const [more, setMore] = useState(false);
   const off = !canDecide(one), barred = one.barred !== "";
-  const others = html`${!one.barred && html`<button type="button" disabled=${off || barred} onClick=${() => form(one, "edit")}>Edit<${Key} of="e" /></button>`}
+  const others = html`${!one.barred && mayEdit(one) && html`<button type="button" disabled=${off || barred} onClick=${() => form(one, "edit")}>Edit<${Key} of="e" /></button>`}
     <button type="button" disabled=${off} onClick=${() => form(one, "rule")}><span class="words">Allow and </span>…<${Key} of="r" /></button>`;
   const deny = html`<button type="button" class="deny" disabled=${off} onClick=${() => denies(one, false)}>Deny<${Key} of="d" /></button>`;
   const allowing = html`<${AllowButton} one=${one} onAllow=${event => allow(one, event)} keyCap="a" />`;

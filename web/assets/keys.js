@@ -1,7 +1,7 @@
 // The keys of the page. They act on the prompt in the detail while it, or its row, has the focus.
 
 import { mayDecide } from "./api.js";
-import { allow, canDecide, denies, form } from "./approval.js";
+import { allow, canDecide, denies, form, mayEdit } from "./approval.js";
 import { asksForAll } from "./ask_same.js";
 import { denyWith } from "./bar.js";
 import { act, composes, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
@@ -103,7 +103,7 @@ export function keys(event, help, palette) {
       if (event.getModifierState("CapsLock")) denies(one, true);
       else if (!asksForAll(one, "deny")) denyWith(one, event, "");
       break;
-    case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
+    case "e": if (approval && one.barred === "" && mayEdit(one) && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;
     case "z": takeBack(); break;
     case "s": if (open && !event.repeat && !choice && mayDecide() && !one.snoozedUntilMs) toggleSnooze(one, true); break;

@@ -31,6 +31,8 @@ globalThis.fetch = async (path, { method, body }) => {
 const { inbox } = await import(`${process.env.HOLDPOINT_ASSETS}/inbox.js`);
 const { place } = await import(`${process.env.HOLDPOINT_ASSETS}/shown.js`);
 const { keys } = await import(`${process.env.HOLDPOINT_ASSETS}/keys.js`);
+const { mayEdit } = await import(`${process.env.HOLDPOINT_ASSETS}/approval.js`);
+const { Json } = await import(`${process.env.HOLDPOINT_ASSETS}/exact.js`);
 
 const raised = (kind, request) => {
   const one = { handle: "h", kind, session: "s", agent: "a", run: "r", digest: "d", barred: "", request };
@@ -54,6 +56,15 @@ test("a letter that Caps Lock makes large decides nothing", async () => {
   press("D");
   await settle();
   assert.deepEqual([one.form, denied()], [undefined, true]);
+});
+
+test("a call of which no edit is accepted has no form for one", () => {
+  for (const [schema, form] of [[undefined, "edit"], ['{"type":"object"}', "edit"], ['"false"', "edit"], ["true", "edit"], ["false", undefined]]) {
+    const one = raised("approval", { id: "a", tool_name: "Bash", input: new Json("{}"), ...(schema && { input_schema: new Json(schema) }) });
+    press("e");
+    assert.equal(one.form, form, schema);
+    assert.equal(mayEdit(one), form === "edit", schema);
+  }
 });
 
 test("a number chooses an option of the question that has the focus, else of the first", () => {
