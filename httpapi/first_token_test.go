@@ -1,13 +1,18 @@
 package httpapi_test
 
 import (
+	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
@@ -65,4 +70,76 @@ func testFirstToken(t *testing.T, passedMs int64) {
 	open, err := again.Open(t.Context())
 	require.NoError(t, err)
 	require.False(t, open)
+}
+
+// seenFirst has a keyring see a new secret before the database has answered the call that stored it.
+type seenFirst struct {
+	auth.Tokens
+	see func()
+}
+
+func (s *seenFirst) AddToken(ctx context.Context, token *auth.Token, entry *journal.Entry) (*auth.Token, error) {
+	kept, err := s.Tokens.AddToken(ctx, token, entry)
+	return kept, s.answer(ctx, err)
+}
+
+func (s *seenFirst) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
+	rotated, err := s.Tokens.RotateToken(ctx, tokenID, hash, hint, previousUntilMs, nowMs, entry)
+	return rotated, s.answer(ctx, err)
+}
+
+// answer returns the error of a call whose answer comes late: the context's, if it ends.
+func (s *seenFirst) answer(ctx context.Context, err error) error {
+	if s.see == nil || err != nil {
+		return err
+	}
+	s.see()
+	if ended := ctx.Done(); ended != nil {
+		<-ended // what was seen ends the calls of the old credential
+		return runs.ErrUnavailable
+	}
+	return nil
+}
+
+// A new secret that is stored is in the reply, even if it has ended the credential of the call meanwhile.
+func TestAStoredSecretIsInTheReply(t *testing.T) {
+	t.Parallel()
+	tokens := &seenFirst{Tokens: openSQLite(t).(auth.Tokens)}
+	keyring := newKeyring(tokens, auth.Auto)
+	a := serve(t, tokens.Tokens.(runs.Store), newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+	tokens.see = func() { keyring.Look(context.WithoutCancel(t.Context())) }
+	made := a.post(t, "/v1/tokens", `{"name":"first","role":"admin"}`).want(http.StatusCreated)
+	id, first := made.textAt("token", "token_id"), made.textAt("secret")
+	second := a.post(t, "/v1/tokens/"+id+"/rotate", `{}`, bearer(first)).want(http.StatusOK).textAt("secret")
+	a.get(t, "/v1/me", bearer(first)).refused(api.CodeInvalidToken)
+	a.get(t, "/v1/me", bearer(second)).want(http.StatusOK)
+}
+
+// endedByReading ends a call while its body is read.
+type endedByReading struct {
+	io.Reader
+	end context.CancelFunc
+}
+
+func (e *endedByReading) Read(into []byte) (int, error) {
+	e.end()
+	return e.Reader.Read(into)
+}
+
+// A call that has ended before its body was read, such as one that the first token has ended, creates no token.
+func TestAnEndedCallCreatesNoToken(t *testing.T) {
+	t.Parallel()
+	store := openSQLite(t)
+	keyring := newKeyring(store.(auth.Tokens), auth.Auto)
+	a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	body := &endedByReading{strings.NewReader(`{"name":"late","role":"admin"}`), end}
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/v1/tokens", body)
+	request.Header.Set("Content-Type", "application/json")
+	a.server.Config.Handler.ServeHTTP(httptest.NewRecorder(), request)
+	require.Error(t, ctx.Err(), "the body was read")
+	tokens, err := keyring.List(t.Context(), auth.TokenQuery{Limit: 1})
+	require.NoError(t, err)
+	require.Empty(t, tokens)
 }

@@ -3,6 +3,7 @@
 package tokens
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -58,6 +59,13 @@ func (i *identities) withKeyring(handle wire.HandlerFunc) wire.HandlerFunc {
 	}
 }
 
+// outliving returns the context of a call without its end, or the error of one that has ended. The first token ends the
+// calls without one, and a rotation those of the old secret, so both may end the call that makes them before the database
+// has answered it. Only its reply has the secret.
+func outliving(ctx context.Context) (context.Context, error) {
+	return context.WithoutCancel(ctx), ctx.Err()
+}
+
 // createToken creates a token. Only this reply contains its secret.
 func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateTokenBody
@@ -68,7 +76,11 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reply, replayed, err := i.access.Keyring.Create(r.Context(), &body, auth.From(r.Context()).Principal, key)
+	ctx, err := outliving(r.Context())
+	if err != nil {
+		return err
+	}
+	reply, replayed, err := i.access.Keyring.Create(ctx, &body, auth.From(ctx).Principal, key)
 	if err != nil {
 		return err
 	}
@@ -135,7 +147,11 @@ func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	if err := i.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err
 	}
-	reply, err := i.access.Keyring.Rotate(r.Context(), wire.PathID(r, "token_id"), body.GraceMs)
+	ctx, err := outliving(r.Context())
+	if err != nil {
+		return err
+	}
+	reply, err := i.access.Keyring.Rotate(ctx, wire.PathID(r, "token_id"), body.GraceMs)
 	if err != nil {
 		return err
 	}
