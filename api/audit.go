@@ -13,7 +13,7 @@ const (
 	// AuditRuleCreated is not written for a rule that a decision remembers for its session. The
 	// decision's own event records it.
 	AuditRuleCreated AuditEventType = "rule_created"
-	// AuditRuleRevoked is written for every rule, even if the end of its session revokes it.
+	// AuditRuleRevoked is also written for each rule in force that the end of its session revokes.
 	AuditRuleRevoked      AuditEventType = "rule_revoked"
 	AuditWebhookCreated   AuditEventType = "webhook_created"
 	AuditWebhookChanged   AuditEventType = "webhook_changed"

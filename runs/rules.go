@@ -216,6 +216,7 @@ func (c *RevokeRule) decide(w *workingCopy) (Reply, error) {
 	if rule.RevokedAtMs != 0 {
 		return Reply{Rule: &rules.Record{Rule: *rule}, Existing: true}, nil
 	}
-	revoked := w.revokeRule(rule, c.Actor)
+	revoked := w.revokeRule(rule, c.Actor.Name)
+	w.logRule(api.AuditRuleRevoked, revoked, c.Actor)
 	return Reply{Rule: &rules.Record{Rule: *revoked}}, nil
 }

@@ -192,7 +192,8 @@ func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 	return &working
 }
 
-// revokeSessionRules revokes the rules of the session, which is ending.
+// revokeSessionRules revokes the rules of the session, which is ending, and logs that for each rule in force. The limits
+// do not count the rules that are over, so a line for each of them would be a log without bounds.
 func (w *workingCopy) revokeSessionRules(actor Actor) {
 	var bound []*rules.Rule
 	for _, rule := range w.state.Rules {
@@ -202,15 +203,18 @@ func (w *workingCopy) revokeSessionRules(actor Actor) {
 	}
 	slices.SortFunc(bound, rules.Compare)
 	for _, rule := range bound {
-		w.revokeRule(rule, actor)
+		over := rule.WhyOver(w.nowMs) != ""
+		revoked := w.revokeRule(rule, actor.Name)
+		if !over {
+			w.logRule(api.AuditRuleRevoked, revoked, actor)
+		}
 	}
 }
 
-// revokeRule revokes a rule, logs that, and returns its working copy.
-func (w *workingCopy) revokeRule(rule *rules.Rule, actor Actor) *rules.Rule {
+// revokeRule revokes a rule and returns its working copy.
+func (w *workingCopy) revokeRule(rule *rules.Rule, revokedBy string) *rules.Rule {
 	revoked := w.editRule(rule)
-	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, actor.Name
-	w.logRule(api.AuditRuleRevoked, revoked, actor)
+	revoked.RevokedAtMs, revoked.RevokedBy = w.nowMs, revokedBy
 	return revoked
 }
 

@@ -176,16 +176,24 @@ func rulesInJournal(h *harness) {
 	require.Contains(h, string(h.sealed()[0].Body), `"session_id":"`+rules.AllSessions+`"`)
 }
 
-// endedRulesInJournal holds that the end of a session leaves a line for each rule that it revokes, and none for
-// the others.
+// endedRulesInJournal holds that the end of a session revokes all of its rules and leaves a line, in their order,
+// for each that was in force.
 func endedRulesInJournal(h *harness) {
-	h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	actor := runs.Actor{Name: "user:ada", Via: api.ViaAPI}
-	for _, id := range []string{"revoked-before", "a", "b"} {
-		h.do(&runs.AddRule{RuleID: id, SessionID: "s", ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{PatternKeys: []string{id}}, Actor: actor})
+	h.do(&runs.AddRule{RuleID: "used-up", SessionID: "s", ToolName: "bash", Match: anyInput, MaxUses: 1, Actor: actor})
+	require.Equal(h, "used-up", h.settledBy("s", "r", approval("a")))
+	of := func(id, session string) *runs.AddRule {
+		return &runs.AddRule{RuleID: id, SessionID: session, ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{PatternKeys: []string{id}}, Actor: actor}
 	}
-	h.do(&runs.AddRule{RuleID: "other", SessionID: "other", ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Actor: actor})
+	for _, id := range []string{"revoked-before", "d", "a", "e", "c", "b"} {
+		h.do(of(id, "s"))
+	}
+	expired, dueAtMs := of("expired", "s"), h.clock.NowMs()+1
+	expired.ExpiresAtMs = &dueAtMs
+	h.do(expired)
+	h.do(of("other", "other"))
 	h.do(&runs.RevokeRule{RuleID: "revoked-before", SessionID: "s", Actor: actor})
+	h.clock.Advance(1)
 	before := len(h.sealed())
 	for range 2 {
 		h.do(&runs.EndSession{SessionID: "s", Actor: runs.Actor{Name: "user:bo", Via: api.ViaAPI}})
@@ -197,5 +205,10 @@ func endedRulesInJournal(h *harness) {
 		require.Equal(h, []any{"user:bo", api.AuditRuleRevoked, api.ViaAPI, "s"}, []any{entry.Actor, event.Type, event.Via, event.SessionID})
 		revoked = append(revoked, event.RuleID)
 	}
-	require.ElementsMatch(h, []string{"a", "b"}, revoked)
+	require.Equal(h, []string{"a", "b", "c", "d", "e"}, revoked)
+	for _, id := range []string{"used-up", "expired"} {
+		rule, err := h.store.Rule(h.ctx, id)
+		require.NoError(h, err)
+		require.Equal(h, "user:bo", rule.Rule.RevokedBy)
+	}
 }
