@@ -220,6 +220,13 @@ UPDATE sessions AS s SET metadata = nullif(u.metadata, ''), about = nullif(u.abo
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (session_id, metadata, about, life)
 WHERE s.session_id = u.session_id`
 
+// sqlAddEntries is tokens.AddEntry for many lines. They get their arrival_id in the order of the arrays.
+const sqlAddEntries = `
+INSERT INTO audit_entries (timestamp_ms, type, actor, body, body_digest)
+SELECT u.timestamp_ms, u.type, u.actor, u.body, u.body_digest
+FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS u (timestamp_ms, type, actor, body, body_digest, place)
+ORDER BY u.place`
+
 const sqlSweepRecords = `
 WITH old AS MATERIALIZED (
 	SELECT o.scope, o.operation, o.idempotency_key

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -264,7 +265,35 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	writeMessages.queueInsert(batch, w.NewMessages)
 	writeRules.queueUpdate(batch, w.UpdatedRules)
 	writeRules.queueInsert(batch, w.NewRules)
-	for _, entry := range w.Entries {
+	queueEntries(batch, w.Entries)
+}
+
+// entryColumns are the arguments of sqlAddEntries.
+var entryColumns = []func([]*journal.Entry) any{
+	func(rows []*journal.Entry) any {
+		return array(rows, func(e *journal.Entry) int64 { return e.TimestampMs })
+	},
+	func(rows []*journal.Entry) any {
+		return array(rows, func(e *journal.Entry) string { return string(e.Type) })
+	},
+	func(rows []*journal.Entry) any {
+		return array(rows, func(e *journal.Entry) string { return e.Actor })
+	},
+	func(rows []*journal.Entry) any {
+		return array(rows, func(e *journal.Entry) string { return string(e.Body) })
+	},
+	func(rows []*journal.Entry) any {
+		return array(rows, func(e *journal.Entry) string { return e.BodyDigest })
+	},
+}
+
+// queueEntries queues the insertion of lines of the audit's own log, which arrive in the order of the entries.
+func queueEntries(batch *pgx.Batch, entries []*journal.Entry) {
+	if len(entries) > fewRows {
+		queueRows(batch, sqlAddEntries, entries, entryColumns)
+		return
+	}
+	for _, entry := range entries {
 		batch.Queue(tokens.AddEntry, tokens.EntryArgs(entry)...).Exec(wrote(1))
 	}
 }
