@@ -27,6 +27,14 @@ type sheet struct {
 	alone  bool
 }
 
+// key identifies what the sheet shows: the rule, and whether it allows other requests. It is "" while there is no rule.
+func (open *sheet) key() string {
+	if open.loading || open.problem != "" {
+		return ""
+	}
+	return fmt.Sprintf("sheet %s %d %d %d %t", open.one.key(), open.at.UnixNano(), open.lifetime, open.chosen, open.alone)
+}
+
 // ruleChoice is a rule with the text that the service gives it.
 type ruleChoice struct {
 	as         api.RememberAs
@@ -161,7 +169,7 @@ func (s *screen) pressSheet(key string) tea.Cmd {
 	return nil
 }
 
-// allowAnd allows the request and writes the chosen rule, whose whole text is on the screen.
+// allowAnd allows the request and writes the chosen rule, whose whole text has been on the screen.
 func (s *screen) allowAnd() tea.Cmd {
 	open := s.sheet
 	if open.loading {
@@ -169,6 +177,10 @@ func (s *screen) allowAnd() tea.Cmd {
 	}
 	if len(s.sheetLines()) > s.sheetRoom() {
 		s.note = "the terminal is too small to show the whole rule"
+		return nil
+	}
+	if !s.seen[open.key()] { // enter was typed ahead, or is held down
+		s.note = tooEarly
 		return nil
 	}
 	choice := open.choices[open.chosen]
@@ -201,6 +213,19 @@ func (s *screen) allowAnd() tea.Cmd {
 
 // sheetRoom is how many lines a sheet can have next to the head, one request, and the keys.
 func (s *screen) sheetRoom() int { return max(s.height-8, 1) }
+
+// sheetBelow returns the sheet as far as it fits. Only a frame with all of it counts as read.
+func (s *screen) sheetBelow() []string {
+	lines, room, shown := s.sheetLines(), s.sheetRoom(), part{}
+	if len(lines) <= room {
+		shown = part{key: s.sheet.key(), to: 1, all: 1}
+	}
+	s.drawn(shown)
+	if shown.key != "" && s.seen[shown.key] {
+		lines[len(lines)-1] = mayAllowAnd
+	}
+	return lines[:min(len(lines), room)]
+}
 
 func (s *screen) sheetLines() []string {
 	open := s.sheet

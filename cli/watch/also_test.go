@@ -57,6 +57,7 @@ func TestARuleAlsoAllowsPendingRequests(t *testing.T) {
 	s.take(&client.StreamEvent{Inbox: views})
 	require.Contains(t, s.text(), "[x] Also allows 3 that wait now")
 
+	reads(s)
 	does(t, s, s.press("enter"))
 	require.Len(t, service.decided, 3)
 	require.Equal(t, api.RememberPrefix, service.decided[0].RememberAs)
@@ -82,6 +83,7 @@ func TestARuleAlone(t *testing.T) {
 	does(t, s, s.press("r"))
 	s.press("4")
 	require.Contains(t, s.text(), "[x] Also allows 1 that waits now")
+	reads(s)
 	does(t, s, s.press("enter"))
 	require.Contains(t, s.note, "it is settled")
 	require.Empty(t, service.decided, "the decision with the rule was refused")
@@ -97,6 +99,7 @@ func TestARuleAlone(t *testing.T) {
 	s.press("4")
 	s.press("o")
 	require.Contains(t, s.text(), "[ ] Also allows 1 that waits now")
+	reads(s)
 	does(t, s, s.press("enter"))
 	require.Len(t, service.decided, 1)
 }

@@ -178,9 +178,10 @@ func TestAllowAndARule(t *testing.T) {
 	require.Nil(t, s.press("enter"))
 	require.Contains(t, s.note, "too small")
 	s.height = 24
+	reads(s)
 	does(t, s, s.press("enter"))
 	require.Equal(t, []api.ApprovalResolution{{
-		RequestID: "a1", Handle: "h-a1", Behavior: api.BehaviorAllow, Remember: api.RememberAlways, RememberAs: api.RememberPrefix, RememberForMs: new(int64(3_600_000)), InputDigest: "hmac-sha256:1",
+		RequestID: "a1", Handle: "h-a1", Behavior: api.BehaviorAllow, Remember: api.RememberAlways, RememberAs: api.RememberPrefix, RememberForMs: new((time.Hour - endInView).Milliseconds()), InputDigest: "hmac-sha256:1",
 	}}, service.decided)
 	require.Equal(t, "s", *service.explains[0].SessionID)
 	require.Nil(t, service.explains[0].AgentID)
@@ -219,9 +220,10 @@ func TestAllowAndARuleOfAShorterLifetime(t *testing.T) {
 	require.Contains(t, s.text(), "the service lets no rule hold longer")
 	require.Nil(t, s.press("enter"), "the rule on the screen is of another lifetime")
 	does(t, s, s.press("left"))
+	reads(s)
 	does(t, s, s.press("enter"))
 	require.Len(t, service.decided, 1)
-	require.Equal(t, int64(3_600_000), *service.decided[0].RememberForMs)
+	require.Equal(t, (time.Hour - endInView).Milliseconds(), *service.decided[0].RememberForMs)
 }
 
 // The rule ends when its text said, however long the person has looked at it.

@@ -15,12 +15,13 @@ const (
 )
 
 const (
-	mayAllow = "Press a to allow it"
-	tooEarly = "Not allowed yet. Read it, then press again."
+	mayAllow    = "Press a to allow it"
+	mayAllowAnd = "Press enter to allow it"
+	tooEarly    = "Not allowed yet. Read it, then press again."
 )
 
-// part is the lines from and up to (without) to, of all lines of a request's text, on the screen since a time. The zero
-// value shows nothing.
+// part is the lines from and up to (without) to, of all lines of a request's text or a sheet, on the screen since a time.
+// The zero value shows nothing.
 type part struct {
 	key           string
 	from, to, all int

@@ -114,3 +114,61 @@ func TestAMomentIsNotEnoughForSeveral(t *testing.T) {
 	require.NotContains(t, s.text(), "[x] Also allows")
 	require.Contains(t, s.text(), "1 that waits now was not read and is left out")
 }
+
+// A rule is written once its text has been on the screen for half a second: keys that were typed ahead, and a key that is
+// held down, write none.
+func TestARuleThatIsWrittenWasRead(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"npm test"}`), asked("b2", `{"command":"npm test b"}`))
+	service := serve(t, s)
+	later := timed(s)
+	for _, key := range []string{"j", "j", "g"} {
+		s.press(key)
+		s.text()
+		later(endInView)
+	}
+	does(t, s, s.press("r"))
+	require.Nil(t, s.press("enter"), "it is held down while the rules load")
+	require.Equal(t, tooEarly, s.note)
+	s.text()
+	later(endInView - 1)
+	require.Nil(t, s.press("enter"), "nobody reads it so fast")
+	require.Contains(t, s.text(), tooEarly)
+	require.NotContains(t, s.text(), mayAllowAnd)
+	later(1)
+	require.Contains(t, s.text(), mayAllowAnd)
+	require.NotContains(t, s.text(), tooEarly)
+	for _, key := range []string{"j", "3", "4", "o"} {
+		s.press(key)
+		require.Nil(t, s.press("enter"), "%s was typed ahead", key)
+		require.NotContains(t, s.text(), mayAllowAnd)
+		later(endInView)
+	}
+	require.Contains(t, s.text(), mayAllowAnd)
+	load := s.press("left")
+	require.NotContains(t, s.text(), mayAllowAnd)
+	later(endInView)
+	does(t, s, load)
+	require.Nil(t, s.press("enter"), "the rule of another lifetime was on no screen")
+
+	// A screen that cuts the rule off does not count.
+	s.height = 12
+	require.NotContains(t, s.text(), mayAllowAnd)
+	later(endInView)
+	s.height = 24
+	require.Nil(t, s.press("enter"), "a part of it was on no screen")
+	require.NotContains(t, s.text(), mayAllowAnd)
+
+	// The same sheet, opened again, is shown before it counts.
+	later(endInView)
+	require.Contains(t, s.text(), mayAllowAnd)
+	s.press("esc")
+	does(t, s, s.press("r"))
+	s.press("4")
+	require.Nil(t, s.press("enter"))
+	require.Empty(t, service.decided)
+	s.text()
+	later(endInView)
+	does(t, s, s.press("enter"))
+	require.Len(t, service.decided, 2)
+}

@@ -43,7 +43,7 @@ type screen struct {
 	// the first on, by handle and digest. A request can be allowed once all lines have
 	// been. A new width changes the lines.
 	read map[string]int
-	// seen are the requests whose whole text has been on the screen, by key, and its end for endInView. marked are the
+	// seen are the requests and sheets whose whole text has been on the screen, by key, and its end for endInView. marked are the
 	// approvals that the person has marked, and asking is the question about them.
 	seen, marked map[string]bool
 	asking       *asking
@@ -128,6 +128,7 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		return s, s.sendAnswer(message)
 	case explained:
 		s.takeChoices(message)
+		return s, look()
 	case tea.KeyPressMsg:
 		return s, tea.Batch(s.press(message.String()), look())
 	}

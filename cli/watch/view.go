@@ -178,9 +178,7 @@ func (s *screen) below() []string {
 		s.drawn(part{})
 		return s.asking.lines(s.sheetRoom())
 	case s.sheet != nil:
-		s.drawn(part{})
-		lines := s.sheetLines()
-		return lines[:min(len(lines), s.sheetRoom())]
+		return s.sheetBelow()
 	}
 	return s.details()
 }
