@@ -176,7 +176,7 @@ func (s *screen) allowAnd() tea.Cmd {
 		return nil
 	}
 	if len(s.sheetLines()) > s.sheetRoom() {
-		s.note = "the terminal is too small to show the whole rule"
+		s.note = tooSmall
 		return nil
 	}
 	if !s.seen[open.key()] { // enter was typed ahead, or is held down

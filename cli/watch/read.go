@@ -18,6 +18,8 @@ const (
 	mayAllow    = "Press a to allow it"
 	mayAllowAnd = "Press enter to allow it"
 	tooEarly    = "Not allowed yet. Read it, then press again."
+	tooSmall    = "the terminal is too small to show the whole rule"
+	readToEnd   = "read it to the end to allow it: space or pgdown reads on"
 )
 
 // part is the lines from and up to (without) to, of all lines of a request's text or a sheet, on the screen since a time.
@@ -60,7 +62,8 @@ func (s *screen) noteRead() {
 		return
 	}
 	s.seen[shown.key] = true
-	if s.note == tooEarly {
+	switch s.note {
+	case tooEarly, readToEnd, tooSmall:
 		s.note = ""
 	}
 }
@@ -72,5 +75,5 @@ func (s *screen) readOn(one *item) {
 		s.note = tooEarly
 		return
 	}
-	s.whole, s.from, s.note = true, min(s.from, read), "read it to the end to allow it: space or pgdown reads on"
+	s.whole, s.from, s.note = true, min(s.from, read), readToEnd
 }

@@ -39,6 +39,7 @@ func TestWhatIsAllowedWasRead(t *testing.T) {
 	later(1)
 	s.Update(looked{})
 	require.NotContains(t, s.text(), tooEarly)
+	require.NotContains(t, s.text(), readToEnd)
 	require.Contains(t, s.text(), mayAllow)
 	require.NotNil(t, s.press("a"))
 
@@ -85,7 +86,11 @@ func TestPagesThatWereNotDrawnAreNotRead(t *testing.T) {
 		later(drawnFor)
 		s.press("space")
 	}
+	require.Contains(t, s.text(), readToEnd)
 	later(endInView)
+	s.Update(looked{})
+	require.NotContains(t, s.text(), readToEnd)
+	require.Contains(t, s.text(), mayAllow)
 	require.NotNil(t, s.press("a"))
 }
 
@@ -158,9 +163,16 @@ func TestARuleThatIsWrittenWasRead(t *testing.T) {
 	s.height = 24
 	require.Nil(t, s.press("enter"), "a part of it was on no screen")
 	require.NotContains(t, s.text(), mayAllowAnd)
+	s.height = 12
+	require.Nil(t, s.press("enter"))
+	require.Contains(t, s.text(), tooSmall)
+	s.height = 24
+	s.text()
 
 	// The same sheet, opened again, is shown before it counts.
 	later(endInView)
+	s.Update(looked{})
+	require.NotContains(t, s.text(), tooSmall)
 	require.Contains(t, s.text(), mayAllowAnd)
 	s.press("esc")
 	does(t, s, s.press("r"))
