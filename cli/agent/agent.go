@@ -5,6 +5,7 @@
 package agent
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (a *Asking) check() (*api.Escalation, error) {
 	if !refusal.ValidID(a.Agent) {
 		return nil, console.Usage("--agent-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
-	if err := console.CheckTimeout(a.Timeout); err != nil {
+	if err := cmp.Or(a.CheckLabel(), console.CheckTimeout(a.Timeout)); err != nil {
 		return nil, err
 	}
 	if a.Outage <= 0 {

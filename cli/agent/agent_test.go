@@ -15,10 +15,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/mcptools"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -281,4 +283,15 @@ func TestWritablePrograms(t *testing.T) {
 		require.True(t, writable("/proc/self/exe"))
 		require.False(t, mayWrite(link+"-missing", busy), "a running program that this user may not write")
 	}
+}
+
+// A label that the service would refuse ends the command at its start, not with the first call of the agent.
+func TestALabelThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	asking := Asking{Agent: "coder", Outage: time.Minute, Named: console.Named{Label: strings.Repeat("é", api.MaxLabelLength)}}
+	_, err := asking.check()
+	require.NoError(t, err)
+	asking.Label += "é"
+	_, err = asking.check()
+	require.EqualError(t, err, "--session-label must have at most 80 characters")
 }

@@ -15,6 +15,14 @@ type Named struct {
 	Label string `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 }
 
+// CheckLabel validates the flag, so that no agent begins with a label that the service would refuse.
+func (n *Named) CheckLabel() error {
+	if utf8.RuneCountInString(n.Label) > api.MaxLabelLength {
+		return Usage("--session-label must have at most %d characters", api.MaxLabelLength)
+	}
+	return nil
+}
+
 // About is About with the label of the flag.
 func (n *Named) About(directory string) *api.SessionAbout {
 	about := About(directory)

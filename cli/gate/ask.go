@@ -76,7 +76,7 @@ func (c *Ask) check() error {
 	if strings.TrimSpace(c.Question) == "" {
 		return console.Usage("the question is empty")
 	}
-	if err := cmp.Or(console.CheckTimeout(c.Timeout), checkKey(c.Key)); err != nil {
+	if err := cmp.Or(console.CheckTimeout(c.Timeout), checkKey(c.Key), c.CheckLabel()); err != nil {
 		return err
 	}
 	switch {

@@ -122,10 +122,7 @@ type sameExec struct {
 }
 
 func (c *Exec) check() error {
-	if err := checkKey(c.Key); err != nil {
-		return err
-	}
-	if err := console.CheckTimeout(c.Timeout); err != nil {
+	if err := cmp.Or(checkKey(c.Key), console.CheckTimeout(c.Timeout), c.CheckLabel()); err != nil {
 		return err
 	}
 	switch {

@@ -1,11 +1,14 @@
 package gate
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -138,4 +141,13 @@ func TestNamesOfRuns(t *testing.T) {
 	}
 	require.Equal(t, "s", ids("exec", "s", "key", mine, 0)[0])
 	require.True(t, refusal.ValidID(workerID("exec")))
+}
+
+func TestALabelThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	fits, long := console.Named{Label: strings.Repeat("é", api.MaxLabelLength)}, console.Named{Label: strings.Repeat("é", api.MaxLabelLength+1)}
+	require.NoError(t, (&Exec{Lease: time.Minute, Named: fits}).check())
+	require.EqualError(t, (&Exec{Lease: time.Minute, Named: long}).check(), "--session-label must have at most 80 characters")
+	require.NoError(t, (&Ask{Question: "Deploy?", Named: fits}).check())
+	require.EqualError(t, (&Ask{Question: "Deploy?", Named: long}).check(), "--session-label must have at most 80 characters")
 }
