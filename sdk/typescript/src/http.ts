@@ -254,7 +254,7 @@ export class Attempt {
     return this.#controller.signal;
   }
 
-  /** Counts the time anew. */
+  /** Starts the timer again. */
   restart(limitMs: number): void {
     this.pause();
     this.#timer = setTimeout(() => {

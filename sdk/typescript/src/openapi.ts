@@ -106,7 +106,7 @@ export interface components {
             request_id: components["schemas"]["ID"];
             resolved_at_ms: components["schemas"]["TimeMs"];
             resolved_by: string;
-            /** @description What an answer on another face owes the worker's runtime, in that face's own words. */
+            /** @description What the worker's runtime gets for an answer on another face, in that face's own words. */
             runtime_payload?: components["schemas"]["Any"];
             /** @description Of an answered question: a compact JWS (EdDSA, `typ` `holdpoint-answer+jwt`) about `answers` and `value`, which only the holder of the fence is shown, in claims, in `…/resume` and in a suspension that was settled at once. docs/spec/v1.md has the claims. */
             signature?: string;
@@ -386,7 +386,7 @@ export interface components {
             declined: boolean;
             justification: string | null;
             request_id: components["schemas"]["ID"];
-            /** @description What an answer on another face owes the worker's runtime, in that face's own words. */
+            /** @description What the worker's runtime gets for an answer on another face, in that face's own words. */
             runtime_payload?: components["schemas"]["Any"];
             /** @description One line a question: `question: labels or text`. */
             summary: string;
@@ -502,7 +502,7 @@ export interface components {
          * @enum {string}
          */
         EffectState: "pending" | "done" | "failed";
-        /** @description Something that a decision in one session owes to another. */
+        /** @description A delivery from a decision in one session to another session. */
         EffectView: {
             /** @description The agent of the session. Absent if you cannot read the session. */
             agent_id?: components["schemas"]["ID"];
@@ -1235,7 +1235,7 @@ export interface components {
             resolved_at_ms: components["schemas"]["TimeMs"];
             resolved_by: string;
             rule?: components["schemas"]["AppliedRule"];
-            /** @description What a decision on another face owes the worker's runtime, in that face's own words. */
+            /** @description What the worker's runtime gets for a decision on another face, in that face's own words. */
             runtime_payload?: components["schemas"]["Any"];
             updated_input?: components["schemas"]["Any"];
             via: components["schemas"]["Via"];

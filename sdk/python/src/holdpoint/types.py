@@ -108,7 +108,7 @@ class Answer(TypedDict):
     request_id: str
     resolved_at_ms: int
     resolved_by: str
-    # What an answer on another face owes the worker's runtime, in that face's own words.
+    # What the worker's runtime gets for an answer on another face, in that face's own words.
     runtime_payload: NotRequired[Any]
     # Of an answered question: a compact JWS (EdDSA, `typ` `holdpoint-answer+jwt`) about `answers` and `value`, which only the
     # holder of the fence is shown, in claims, in `…/resume` and in a suspension that was settled at once. docs/spec/v1.md has
@@ -385,7 +385,7 @@ class ClarificationAnswer(TypedDict):
     declined: bool
     justification: str | None
     request_id: str
-    # What an answer on another face owes the worker's runtime, in that face's own words.
+    # What the worker's runtime gets for an answer on another face, in that face's own words.
     runtime_payload: NotRequired[Any]
     # One line a question: `question: labels or text`.
     summary: str
@@ -503,7 +503,7 @@ class EffectPage(TypedDict):
 
 
 class EffectView(TypedDict):
-    # Something that a decision in one session owes to another.
+    # A delivery from a decision in one session to another session.
     # The agent of the session. Absent if you cannot read the session.
     agent_id: NotRequired[str]
     attempts: int
@@ -1254,7 +1254,7 @@ class Resolution(TypedDict):
     resolved_at_ms: int
     resolved_by: str
     rule: NotRequired[AppliedRule]
-    # What a decision on another face owes the worker's runtime, in that face's own words.
+    # What the worker's runtime gets for a decision on another face, in that face's own words.
     runtime_payload: NotRequired[Any]
     updated_input: NotRequired[Any]
     via: str
