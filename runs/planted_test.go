@@ -43,8 +43,8 @@ func (h *house) handedOver(state *runs.State, runID, requestID string) error {
 	return nil
 }
 
-// TestPlantedDefectsOfDecisionsAreFound: a decision has its line in the log and lets the run go on. A store that loses rows of it
-// is noticed.
+// TestPlantedDefectsOfDecisionsAreFound: a decision has its line in the log and lets the run go on. A change without its
+// event or run is noticed.
 func TestPlantedDefectsOfDecisionsAreFound(t *testing.T) {
 	t.Parallel()
 	decide := func(t *testing.T, lose func(*runs.Change)) error {
