@@ -161,7 +161,7 @@ func TestDecisionsAreHealthyOnEveryEngine(t *testing.T) {
 			decided(t, d.store)
 			found, summary := examine(t, d.inspector)
 			require.Empty(t, found)
-			require.Equal(t, doctor.Rows{Sessions: 2, Runs: 1, Requests: 6, Effects: 1, Rules: 4, AuditEntries: 4, IdempotencyRecords: 1, Events: summary.Rows.Events}, summary.Rows)
+			require.Equal(t, doctor.Rows{Sessions: 2, Runs: 1, Requests: 6, Effects: 1, Rules: 4, AuditEntries: 5, IdempotencyRecords: 1, Events: summary.Rows.Events}, summary.Rows)
 			run, err := d.store.Run(t.Context(), "reviewed")
 			require.NoError(t, err)
 			for i := range run.Requests {
