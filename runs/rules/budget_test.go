@@ -112,6 +112,27 @@ func TestCommandsWithArgumentsAreBounded(t *testing.T) {
 	}
 }
 
+// The parts of a member are bounded, not only those of each command in it. Once there are too many, a deny applies.
+func TestPartsOfAListOfCommandsAreBounded(t *testing.T) {
+	t.Parallel()
+	one := "docker run"
+	for i := range 20 {
+		one += fmt.Sprint(" -e N", i)
+	}
+	for commands, read := range map[int]bool{2: true, 300: false} {
+		call := &rules.Call{ToolName: "x", Input: document.Encode(map[string][]string{"commands": slices.Repeat([]string{one}, commands)})}
+		texts, all := rules.RefusingTexts(call, "commands")
+		require.Equal(t, read, all)
+		require.Less(t, texts, 1<<16+1<<13)
+	}
+	deny := globRule(api.RuleDeny, "r", "ls")
+	deny.Match.Params = map[string]string{"commands": "ls"}
+	for commands, effect := range map[int]api.RuleEffect{2: api.RuleAsk, 300: api.RuleDeny} {
+		call := &rules.Call{ToolName: "bash", Input: document.Encode(map[string][]string{"commands": slices.Repeat([]string{one}, commands)})}
+		require.Equal(t, effect, rules.Judge([]*rules.Rule{deny}, call, 1).Effect)
+	}
+}
+
 // A command with many options is read. It must not be denied for their number.
 func TestACommandWithManyOptionsIsRead(t *testing.T) {
 	t.Parallel()

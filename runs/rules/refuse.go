@@ -275,8 +275,11 @@ func (c *Call) lookAtCommand(looked *refusingTexts, text string, arguments []arg
 	}
 }
 
+// maxTexts bounds the texts of one member: each text of a list may have as many parts as one command.
+const maxTexts = 1 << 16
+
 func (t *refusingTexts) parts(texts []string, all bool) {
-	t.unread = t.unread || !all
+	t.unread = t.unread || !all || len(t.texts) > maxTexts
 	seen := make(map[string]bool, len(texts))
 	for _, text := range texts {
 		t.addOnce(text, seen)
