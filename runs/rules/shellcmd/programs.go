@@ -147,7 +147,7 @@ func gitOptionRuns(words []string, at int) bool {
 	return false
 }
 
-// gitReads are the first words of git config that change no setting.
+// gitReads are the first words of git config, behind the file, that change no setting.
 var gitReads = WordSet("--get --get-all --get-regexp --get-urlmatch --list -l get list")
 
 // gitConfigValues are the options of git config whose value is the next word.
@@ -156,8 +156,12 @@ var gitConfigValues = strings.Fields("-f --file --blob --type --default --commen
 // gitSets reports whether a word of git config is, or leads to, the name of a setting that it writes, or
 // is a command as its value. What a setting runs depends on its name.
 func gitSets(words []string, at int) bool {
-	if gitReads[words[0]] {
-		return false
+	from := 0
+	for from+2 < len(words) && (words[from] == "-f" || words[from] == "--file") {
+		from += 2
+	}
+	if gitReads[words[from]] {
+		return at < from
 	}
 	named := -1
 	for i, word := range words {
