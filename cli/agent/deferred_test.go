@@ -183,19 +183,22 @@ func TestACallWithAPlanInAFileIsAnotherOnceTheFileHasChanged(t *testing.T) {
 		require.Equal(t, toolUseID, call.Approval.ToolCallID)
 		return call.Key
 	}
-	require.Equal(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete the cache", "toolu_1"))
-	require.NotEqual(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete everything", "toolu_1"))
-	require.NotEqual(t, keyOf("Delete the cache", "toolu_1"), keyOf("Delete the cache", "toolu_2"))
+	first := keyOf("Delete the cache", "toolu_1")
+	require.Equal(t, first, keyOf("Delete the cache", "toolu_1"))
+	require.NotEqual(t, first, keyOf("Delete everything", "toolu_1"))
+	require.NotEqual(t, first, keyOf("Delete the cache", "toolu_2"))
 	require.Equal(t, "toolu_1", keyOf("", "toolu_1"))
 	require.Empty(t, keyOf("Delete the cache", ""), "a call without an id cannot be found again")
 
 	// A person is shown the start of a long plan, and its end counts as well.
 	start := strings.Repeat("x", 2*api.MaxTextLength)
 	shown = func(string) string { return start[:api.MaxTextLength/2] }
-	require.Equal(t, keyOf(start+"Delete the cache", "toolu_1"), keyOf(start+"Delete the cache", "toolu_1"))
-	require.NotEqual(t, keyOf(start+"Delete the cache", "toolu_1"), keyOf(start+"Delete everything", "toolu_1"))
+	first = keyOf(start+"Delete the cache", "toolu_1")
+	require.Equal(t, first, keyOf(start+"Delete the cache", "toolu_1"))
+	require.NotEqual(t, first, keyOf(start+"Delete everything", "toolu_1"))
 	huge := strings.Repeat("x", maxHookInput+1)
-	require.NotEqual(t, keyOf(huge, "toolu_1"), keyOf(huge, "toolu_1"), "a plan that is not read whole is never the same")
+	first = keyOf(huge, "toolu_1")
+	require.NotEqual(t, first, keyOf(huge, "toolu_1"), "a plan that is not read whole is never the same")
 
 	// The plan of the input is shown instead of the file, and is in the input's digest.
 	input, err = json.Marshal(map[string]string{"plan": "Delete the logs", "planFilePath": path})

@@ -65,7 +65,7 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 			}
 			defer call.done()
 			err = next(w, r.WithContext(auth.With(call.within(during), local)))
-			if ended(r, during, err) {
+			if ended(during, r, err) {
 				return missing(w)
 			}
 			return err
@@ -88,7 +88,7 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 			w.Header()["Warning"] = actorIgnored
 		}
 		err = next(w, r.WithContext(auth.With(call.within(during), identity)))
-		if ended(r, during, err) {
+		if ended(during, r, err) {
 			return invalid(w, auth.Invalid())
 		}
 		return invalid(w, err) // it may have been revoked before the decision
@@ -96,7 +96,7 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 }
 
 // ended reports whether a call failed because its credential stopped working during the call.
-func ended(r *http.Request, during context.Context, err error) bool {
+func ended(during context.Context, r *http.Request, err error) bool {
 	return err != nil && r.Context().Err() == nil && errors.Is(context.Cause(during), auth.ErrRevoked) && refusal.CodeOf(err) == ""
 }
 
