@@ -29,15 +29,20 @@ INSERT INTO runs (submitted_at_ms, started_at_ms, finished_at_ms, updated_at_ms,
 UPDATE sessions SET active_run_id = 'zr' || substr(session_id, 2) WHERE session_id IN ('z1', 'z3', 'z5');
 INSERT INTO effects (created_at_ms, due_at_ms, finished_at_ms, attempts, session_id, effect_id, run_id, kind, state, target_session_id, payload)
 	SELECT 100000, NULL, 1, 0, 'z' || n, 'zf' || n, 'zr' || n, 'open_clarification', 'failed', 's' || n, '{}' FROM generate_series(1, 10) AS n;
+INSERT INTO requests (number, created_at_ms, settled_number, settled_at_ms, session_id, run_id, request_id, kind, outcome, handle,
+		suspension_id, suspension_digest, resolved_by, resolution, body)
+	SELECT 1, 1, 1, 10 + n, 's' || n, 'r' || n, 'd', 'approval', 'denied', 'd' || n, 'u', '', 'o', '{}', '{}' FROM generate_series(1, 20000) AS n
+	UNION ALL SELECT 1, 1, 1, 100000, 'z' || n, 'zr' || n, 'p', 'approval', 'allowed', 'p' || n, 'u', '', 'p', '{}', '{}' FROM generate_series(1, 10) AS n;
 ANALYZE`
 
 // walks are the lists that may read any number of rows if matches are rare: by columns that
-// change while a run waits, which no index may include, by the kind of runs, and finished runs
-// after all waiting ones. docs/postgres.md names them.
+// change while a run waits, which no index may include, by the kind of runs, finished runs
+// after all waiting ones, and decisions by who, how or of which agent. docs/postgres.md names them.
 var walks = regexp.MustCompile(`^Sessions {Status:(idle|running) AgentID: ` +
 	`|^Runs {SessionID: AgentID:a? Status:(failed|running|queued) ` +
 	`|^Runs {SessionID: AgentID: Status: Kind:input ` +
-	`|^Effects {State:(pending|done) `)
+	`|^Effects {State:(pending|done) ` +
+	`|^Decisions {SessionID: AgentID:(a| (ResolvedBy:p|ResolvedBy: Outcome:allowed)) `)
 
 type planNode struct {
 	Type    string     `json:"Node Type"`

@@ -260,6 +260,12 @@ LIMIT $4`,
 		OpenQuestions: `coalesce(sum(CASE WHEN replace(q.body, '\u0000', '\u0020')::json -> 'response_schema' IS NOT NULL THEN 1
 	ELSE json_array_length(replace(q.body, '\u0000', '\u0020')::json -> 'questions')
 		- coalesce(json_array_length(q.partial_answers::json), 0) END), 0)::bigint`,
+		// A run's session follows from its id, which the planner does not know: it expects hardly any row of a join by both, so it
+		// would read and sort all requests for one page.
+		RequestRuns: `
+FROM requests AS q CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one WHERE one.session_id = q.session_id AND one.run_id = q.run_id OFFSET 0
+) AS r`,
 		// The planner would rather walk all open requests than join the sessions with them.
 		SessionIn:  "q.session_id = ANY (ARRAY(%s))",
 		Unfinished: "coalesce(r.finished_at_ms, 0) = 0",

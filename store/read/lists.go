@@ -26,6 +26,8 @@ type Lists struct {
 	// Unfinished replaces the part Unfinished in lists of all sessions by the predicate of their
 	// indexes. Empty: no change.
 	Unfinished string
+	// RequestRuns replaces the join of requests q with their runs r in a page. Empty: no change.
+	RequestRuns string
 	// Whole wraps a page, which replaces its %s, so that all rows are found before the first is
 	// returned. Empty: no change.
 	Whole string
@@ -101,6 +103,9 @@ func (f *filter) of(statement string) string {
 
 // page returns one page of a list.
 func (l *Lists) page(f *filter, statement string, limit int, order ...string) (sql string, args []any) {
+	if l.RequestRuns != "" {
+		statement = strings.Replace(statement, fromRequests, l.RequestRuns, 1)
+	}
 	sql = f.of(statement) + "\nORDER BY " + strings.Join(order, ", ") + "\nLIMIT CAST(" + f.argument(max(limit, 0)) + " AS bigint)"
 	if l.Whole != "" {
 		sql = fmt.Sprintf(l.Whole, sql)
