@@ -103,7 +103,7 @@ expiry: ## Let 10,000 requests fall due at once on two replicas
 	HOLDPOINT_EXPIRY_DUE=10000 go test -count 1 -tags faults -v -run VeryMany ./test/expiry
 
 .PHONY: roles
-roles: ## Make ROLE_CALLS calls (a million) with credentials of every role and hold them against a second table; ROLE_LIMITS=default: one service, no limit raised
+roles: ## Make ROLE_CALLS calls (a million) with credentials of every role and hold them against a second table; ROLE_LIMITS=default: with the default limits
 	HOLDPOINT_ROLE_CALLS=$(ROLE_CALLS) HOLDPOINT_ROLE_LIMITS=$(ROLE_LIMITS) go test -count 1 -tags faults -timeout 4h -v ./test/roles
 
 .PHONY: neighbours
