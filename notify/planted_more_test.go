@@ -56,13 +56,7 @@ func opensRequest(texts []string) error {
 
 func links(t *testing.T, planted bool) error {
 	t.Helper()
-	b := newBoard()
-	var channel notify.Channel = b
-	if planted {
-		channel = linkless{b}
-	}
-	s := startReplicas(t, inprocess.Memory, channel)
-	s.sends(t, s.message(t, "user:ada", 0))
+	_, b := told(t, planted, func(b *board) notify.Channel { return linkless{b} })
 	return opensRequest(b.of("ada"))
 }
 

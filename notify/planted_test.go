@@ -197,15 +197,22 @@ func outcomeShown(texts []string, outcome string) error {
 	return nil
 }
 
-func withdraws(t *testing.T, planted bool) error {
+// told starts replicas whose channel is a board, behind the planted one if there is one, and sends ada a message.
+func told(t *testing.T, isPlanted bool, planted func(*board) notify.Channel) (*replicas, *board) {
 	t.Helper()
 	b := newBoard()
 	var channel notify.Channel = b
-	if planted {
-		channel = forgetful{b}
+	if isPlanted {
+		channel = planted(b)
 	}
 	s := startReplicas(t, inprocess.Memory, channel)
 	s.sends(t, s.message(t, "user:ada", 0))
+	return s, b
+}
+
+func withdraws(t *testing.T, planted bool) error {
+	t.Helper()
+	s, b := told(t, planted, func(b *board) notify.Channel { return forgetful{b} })
 	s.settle(t)
 	s.sends(t, s.withdrawal(t))
 	return outcomeShown(b.of("ada"), "denied")

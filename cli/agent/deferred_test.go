@@ -171,7 +171,7 @@ func TestAServiceThatIsAwaySaysNothingAboutTheDecision(t *testing.T) {
 // A plan in a file is part of the call: once the file has changed, the same call finds no decision about the earlier plan.
 func TestACallWithAPlanInAFileIsAnotherOnceTheFileHasChanged(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "plan.md")
+	path := filepath.Join(t.TempDir(), "plan")
 	input, err := json.Marshal(map[string]string{"planFilePath": path})
 	require.NoError(t, err)
 	shown := func(plan string) string { return plan }
