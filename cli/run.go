@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -56,11 +58,25 @@ type program struct {
 	WhoAmI      operate.WhoAmI      `cmd:"" name:"whoami" help:"Show your identity and permissions."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Manage API tokens."`
 	Audit       audit.Audit         `cmd:"" help:"Export and verify the audit log."`
-	DemoService demo.ServiceCommand `cmd:"" hidden:""`
+	DemoService demo.ServiceCommand `cmd:"" name:"demo-service" hidden:""`
 	Completion  completionCommand   `cmd:"" help:"Print a shell completion script."`
 	Man         manCommand          `cmd:"" help:"Print the manual page."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`
 }
+
+// grammar returns what a command line is read by: the one command that it begins with, or the whole program. Reading the
+// tags of every command takes half of the time in which a command starts, and a hook starts at each call of a tool.
+func grammar(args []string) any {
+	for _, command := range reflect.VisibleFields(reflect.TypeFor[program]()) {
+		if len(args) > 0 && args[0] == cmp.Or(command.Tag.Get("name"), strings.ToLower(command.Name)) && !slices.Contains(describesAll, args[0]) {
+			return reflect.New(reflect.StructOf([]reflect.StructField{command})).Interface()
+		}
+	}
+	return &program{}
+}
+
+// describesAll are the commands that print what they know of the others.
+var describesAll = []string{"completion", "man"}
 
 // Run runs one command line, given without the program's name, and returns the exit code;
 // see the package comment. lookupEnv is [os.LookupEnv] or a replacement. serve, exec and
@@ -76,9 +92,8 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	args = helpFirst(args)
-	var program program
 	helped := false
-	parser, err := kong.New(&program,
+	parser, err := kong.New(grammar(args),
 		kong.Name("holdpoint"),
 		serve.Vars(),
 		kong.Description("Lets agents wait for people: durable approvals and questions.\n\n"+console.ExitCodesHelp),
