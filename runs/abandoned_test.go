@@ -36,8 +36,7 @@ func (h *house) look(effectID string, servingForMs int64) *model.Effect {
 func (h *house) raiseWatched() string {
 	h.t.Helper()
 	h.start("r")
-	_, change, err := h.decide(watched(approval("a")))
-	require.NoError(h.t, err)
+	_, change := h.decided(watched(approval("a")))
 	require.Len(h.t, change.NewEffects, 1)
 	require.Equal(h.t, h.nowMs+2*api.DefaultLeaseMs, change.NewEffects[0].DueAtMs)
 	return change.NewEffects[0].EffectID
@@ -46,8 +45,7 @@ func (h *house) raiseWatched() string {
 const servedLong = 1_000_000
 
 func TestAbandonedRequestIsWithdrawn(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	watch := h.raiseWatched()
 	h.nowMs += 2*api.DefaultLeaseMs - 1
 	require.Zero(t, h.look(watch, servedLong).Attempts, "not due yet")
@@ -66,13 +64,10 @@ func TestAbandonedRequestIsWithdrawn(t *testing.T) {
 func TestAnAbandonedRequestHasALeaseToComeBackIn(t *testing.T) {
 	t.Parallel()
 	for name, workedMs := range map[string]int64{"little time left": api.DefaultLeaseMs - 500, "lapsed": api.DefaultLeaseMs + 500} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			h.nowMs += workedMs
-			_, change, err := h.decide(watched(approval("a")))
-			require.NoError(t, err)
+			_, change := h.decided(watched(approval("a")))
 			watch := change.NewEffects[0].EffectID
 			h.nowMs += 10_000
 			require.Equal(t, api.EffectPending, h.look(watch, servedLong).State)
@@ -85,8 +80,7 @@ func TestAnAbandonedRequestHasALeaseToComeBackIn(t *testing.T) {
 }
 
 func TestWatchGoesOnWhileTheWorkerIsThere(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	watch := h.raiseWatched()
 	for range 50 {
 		h.nowMs += api.DefaultLeaseMs
@@ -104,8 +98,7 @@ func TestWatchGoesOnWhileTheWorkerIsThere(t *testing.T) {
 }
 
 func TestNobodyIsSilentToAServiceThatWasAway(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	watch := h.raiseWatched()
 	h.nowMs += 10 * api.DefaultLeaseMs
 	effect := h.look(watch, 100)
@@ -130,9 +123,7 @@ func TestWatchEndsWithTheLease(t *testing.T) {
 		"cancelled": func(h *house) { h.must(&runs.CancelRun{RunID: "r"}) },
 	}
 	for name, end := range ends {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			watch := h.raiseWatched()
 			end(h)
 			before := h.run("r").Status
@@ -166,14 +157,11 @@ func TestAbandonedRequestHasAPeriod(t *testing.T) {
 		"a decision can be read":  {func(h *house) { h.must(allow("r", "a")) }, 9 * dayMs, dayMs, api.StatusRunning, 0},
 		"it was cancelled":        {func(h *house) { h.must(&runs.CancelRun{RunID: "r"}) }, 2 * api.MaxLeaseMs, dayMs, api.StatusCancelled, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			command := hold("r", 1, approval("a"))
 			command.AbandonedAfterMs = dayMs
-			_, change, err := h.decide(command)
-			require.NoError(t, err)
+			_, change := h.decided(command)
 			raisedAtMs := h.nowMs
 			if c.meanwhile != nil {
 				h.nowMs += api.MaxLeaseMs
@@ -194,8 +182,7 @@ func TestAbandonedRequestHasAPeriod(t *testing.T) {
 
 // A decision that was made before the worker died does not save the run.
 func TestDecidedRunOfADeadWorkerIsCancelled(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	watch := h.raiseWatched()
 	h.must(allow("r", "a"))
 	h.nowMs += 2 * api.DefaultLeaseMs
@@ -205,9 +192,7 @@ func TestDecidedRunOfADeadWorkerIsCancelled(t *testing.T) {
 }
 
 func TestWatchNeedsSomebodyWhoHolds(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	command := suspend("r", 1, approval("a"))
 	command.CancelWhenAbandoned = true
 	refused := h.refused(api.CodeInvalidRequest, command)

@@ -27,9 +27,7 @@ func (h *house) lookers(requestID string) (people []string) {
 }
 
 func TestAPersonAcknowledges(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), question("q"))
+	h := parallelHouse(t).wait("r", approval("a"), question("q"))
 	before := h.run("r")
 	status, settled := before.Status, before.SettledCount
 	for _, id := range []string{"a", "q"} {
@@ -67,8 +65,7 @@ func TestAPersonAcknowledges(t *testing.T) {
 }
 
 func TestWhatIsNoAcknowledgement(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	due := approval("a")
 	due.ExpiresAfterMs = ms(60_000)
 	h.wait("r", due)
@@ -102,9 +99,7 @@ func TestWhatIsNoAcknowledgement(t *testing.T) {
 }
 
 func TestTheNewestAcknowledgementsAreKept(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	for i := range api.MaxAcknowledgements + 2 {
 		h.must(h.looking(fmt.Sprintf("user:%02d", i), "a", api.Acknowledged, nil))
 	}
@@ -125,8 +120,7 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 		require.NoError(t, err)
 		advance := command.(*runs.AdvanceRequest)
 		advance.To, advance.Gone = []runs.Recipient{to}, gone
-		reply, change, err := h.decide(advance)
-		require.NoError(t, err)
+		reply, change := h.decided(advance)
 		require.Empty(t, change.NewEffects)
 		require.Empty(t, change.Events)
 		require.Equal(t, api.EffectPending, reply.Effect.State)
@@ -159,9 +153,7 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 		h.must(h.looking("user:ben", "a", api.NotAcknowledged, nil))
 		require.Len(t, h.advance(effect, to), 1)
 	})
-	t.Run("taken back before anybody was to be notified", func(t *testing.T) {
-		t.Parallel()
-		h := newHouse(t)
+	inHouse(t, "taken back before anybody was to be notified", func(t *testing.T, h *house) {
 		effect := h.raiseNoticed(suspend("r", 1, approval("a")))
 		h.must(h.looking("user:ada", "a", api.Acknowledged, nil))
 		h.must(h.looking("user:ada", "a", api.NotAcknowledged, nil))
@@ -182,13 +174,10 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 		require.NoError(t, err)
 		advance := command.(*runs.AdvanceRequest)
 		advance.To, advance.Gone = []runs.Recipient{to}, []string{"user:ada"}
-		_, change, err := h.decide(advance)
-		require.NoError(t, err)
+		_, change := h.decided(advance)
 		require.Len(t, change.NewEffects, 1)
 	})
-	t.Run("a message on its way", func(t *testing.T) {
-		t.Parallel()
-		h := newHouse(t)
+	inHouse(t, "a message on its way", func(t *testing.T, h *house) {
 		effect := h.raiseNoticed(suspend("r", 1, approval("a")))
 		h.nowMs += notifyAfterMs
 		message := h.advance(effect, to)[0].EffectID
@@ -214,9 +203,7 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 			h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message})
 		}
 	})
-	t.Run("a message whose first attempt was interrupted", func(t *testing.T) {
-		t.Parallel()
-		h := newHouse(t)
+	inHouse(t, "a message whose first attempt was interrupted", func(t *testing.T, h *house) {
 		effect := h.raiseNoticed(suspend("r", 1, approval("a")))
 		h.nowMs += notifyAfterMs
 		message := h.advance(effect, to)[0].EffectID
@@ -244,9 +231,7 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 
 // A snooze is a person's own: it holds back no message to others, and replaces that person's acknowledgement.
 func TestAPersonSnoozes(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	until := h.nowMs + api.MaxSnoozeMs
 	h.must(h.looking("user:ada", "a", api.Snoozed, &until))
 	require.JSONEq(t, fmt.Sprintf(`{"type":"request_acknowledged","request_id":"a","by":"user:ada","via":"api","state":"snoozed","until_ms":%d}`, until),
@@ -276,9 +261,7 @@ func TestAPersonSnoozes(t *testing.T) {
 
 // After the clock is set back, an acknowledgement and a snooze do not count for as long as the clock was set back.
 func TestAClockThatIsSetBackEndsAcknowledgements(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	until := h.nowMs + api.MaxSnoozeMs
 	h.must(h.looking("user:ada", "a", api.Acknowledged, nil))
 	h.must(h.looking("user:ben", "a", api.Snoozed, &until))
@@ -292,9 +275,7 @@ func TestAClockThatIsSetBackEndsAcknowledgements(t *testing.T) {
 
 // Many people who snooze a request push out no acknowledgement.
 func TestSnoozesHaveALimitOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	until := h.nowMs + 1_000
 	h.must(h.looking("user:ada", "a", api.Acknowledged, nil))
 	for i := range api.MaxSnoozes + 2 {

@@ -35,9 +35,7 @@ func TestAmendSession(t *testing.T) {
 		"another order of array": {`{"a":[1,2]}`, `{"a":[2,1]}`, `{"a":[2,1]}`},
 		"names to be escaped":    {`{"a\"b":1,"é\n":2}`, `{"é\u000a":3,"":4}`, `{"a\"b":1,"é\n":3,"":4}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			create := &runs.CreateSession{SessionID: "s"}
 			if test.before != "" {
 				create.Metadata = api.JSON(test.before)
@@ -63,8 +61,7 @@ func TestAmendSession(t *testing.T) {
 }
 
 func TestAmendSessionIsRefused(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	for _, text := range []string{``, `null`, `[]`, `1`, `"x"`} {
 		require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(api.CodeInvalidRequest, amend(text))), text)
 	}
@@ -86,8 +83,7 @@ func TestAmendSessionIsRefused(t *testing.T) {
 }
 
 func TestLabelAndOrigin(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	shop := &api.SessionOrigin{Project: "shop", Directory: "~/src/shop", Host: "ada"}
 	create := func(runID string, about *api.SessionAbout) *runs.CreateRun {
 		return &runs.CreateRun{

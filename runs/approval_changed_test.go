@@ -14,9 +14,7 @@ import (
 // A decision with the digest or handle of the reviewed request applies only to that request, so
 // that an agent cannot swap the input.
 func TestApprovalChanged(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), approval("b"))
+	h := parallelHouse(t).wait("r", approval("a"), approval("b"))
 	shown := h.request("r", "a").Approval()
 	require.Equal(t, digestOf(string(shown.Input)), shown.InputDigest)
 
@@ -52,8 +50,7 @@ func TestApprovalChanged(t *testing.T) {
 func TestApprovalDigestIsInTheFingerprint(t *testing.T) {
 	t.Parallel()
 	for _, face := range []string{"approvals", "decisions"} {
-		h := newHouse(t)
-		h.wait("r", approval("a"))
+		h := newHouse(t).wait("r", approval("a"))
 		command := func(digest, handle string) runs.Command {
 			given := []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: digest, Handle: handle}}
 			if face == "decisions" {
@@ -74,8 +71,7 @@ func TestApprovalDigestIsInTheFingerprint(t *testing.T) {
 
 // The service computes the digest and ignores one that an agent sends.
 func TestRaisedDigestIsIgnored(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	lying := approval("a")
 	lying.InputDigest = "sha256:" + strings.Repeat("0", 64)
 	h.wait("r", lying)

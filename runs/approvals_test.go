@@ -10,9 +10,7 @@ import (
 )
 
 func TestApprovalDecisions(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), approval("b"), approval("c"))
+	h := parallelHouse(t).wait("r", approval("a"), approval("b"), approval("c"))
 	command := &runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ann", Via: "cli"}, Resolutions: []runs.ApprovalDecision{
 		{RequestID: "b", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"ls -l"}`), Justification: "looked at it"},
 		{RequestID: "a", Behavior: api.BehaviorDeny, UpdatedInput: api.JSON(`1`), Reason: "no"},
@@ -155,9 +153,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 			api.CodeApprovalChanged, "the open request b is not the one that was decided about",
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			if test.setUp != nil {
 				test.setUp(h)
 			}
@@ -185,8 +181,7 @@ func TestApprovalBatchIsAtomic(t *testing.T) {
 	good := []string{"a", "b", "c"}
 	for place := range 4 {
 		for _, bad := range []string{"unknown", "settled", "a", "q"} {
-			h := newHouse(t)
-			h.wait("r", approval("a"), approval("b"), approval("c"), approval("settled"), question("q"))
+			h := newHouse(t).wait("r", approval("a"), approval("b"), approval("c"), approval("settled"), question("q"))
 			h.must(allow("r", "settled"))
 			ids := append(append(append([]string{}, good[:place]...), bad), good[place:]...)
 			_, change, err := h.decide(allow("r", ids...))
@@ -200,9 +195,7 @@ func TestApprovalBatchIsAtomic(t *testing.T) {
 
 // Edited input is checked against its request's schema, but only for an allow.
 func TestUpdatedInputAgainstItsSchema(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", withInputSchema("a"), withInputSchema("b"), approval("free"))
+	h := parallelHouse(t).wait("r", withInputSchema("a"), withInputSchema("b"), approval("free"))
 	edit := func(id string, behavior api.Behavior, input string) runs.ApprovalDecision {
 		return runs.ApprovalDecision{RequestID: id, Behavior: behavior, UpdatedInput: api.JSON(input)}
 	}
@@ -249,9 +242,7 @@ func TestApprovalBodies(t *testing.T) {
 
 // A late decision: docs/spec/v1.md#late-decisions.
 func TestLateApproval(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), approval("b"), approval("c"))
+	h := parallelHouse(t).wait("r", approval("a"), approval("b"), approval("c"))
 	h.must(allow("r", "a"))
 	h.must(deny("r", "b"))
 
@@ -305,16 +296,13 @@ func TestLateApproval(t *testing.T) {
 
 // Each kind has its own route, whichever is shown.
 func TestBothKindsOpen(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), approval("b"), question("q"))
+	h := parallelHouse(t).wait("r", approval("a"), approval("b"), question("q"))
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status, "questions are shown first")
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.must(allow("r", "a")).Run.Run.Status)
 	require.Equal(t, api.StatusWaitingForApproval, h.must(answer("r", "q", "north")).Run.Run.Status)
 	require.Equal(t, api.StatusRunning, h.must(deny("r", "b")).Run.Run.Status)
 
-	h = newHouse(t)
-	h.wait("r", approval("a"), question("q"))
+	h = newHouse(t).wait("r", approval("a"), question("q"))
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.must(allow("r", "a")).Run.Run.Status)
 	require.Equal(t, api.StatusRunning, h.must(decline("r", "q")).Run.Run.Status)
 }

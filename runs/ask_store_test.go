@@ -39,9 +39,7 @@ func (s houseStore) Session(_ context.Context, sessionID string) (*model.Session
 
 // The reply to a child's question has the clarification's run, which already exists.
 func TestAskMakesBothSides(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	store := houseStore{h, func(runs.Command) {}}
 	first, err := runs.Ask(t.Context(), store, park("q"))
 	require.NoError(t, err)
@@ -72,8 +70,7 @@ func TestAskIsRefused(t *testing.T) {
 		_, err := runs.Ask(t.Context(), houseStore{h, func(runs.Command) {}}, command)
 		requireCode(t, code, err)
 	}
-	h := newHouse(t)
-	h.family()
+	h := newHouse(t).family()
 	unknown := ask("q")
 	unknown.RunID = "x"
 	refused(h, api.CodeRunNotFound, unknown)
@@ -95,9 +92,7 @@ func TestAskIsRefused(t *testing.T) {
 
 // If Ask fails in between, the question exists, and the effect completes the work.
 func TestAskFailsOnTheWay(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	store := houseStore{h, func(command runs.Command) {
 		if _, opens := command.(*runs.OpenClarification); opens {
 			h.must(&runs.EndSession{SessionID: "p"})

@@ -16,9 +16,7 @@ import (
 // A run that does not park continues under its lease, and its question appears in the
 // parent's session at once.
 func TestAskWithoutParking(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	before := *h.run("r")
 	h.nowMs += 10
 	reply := h.must(ask("q"))
@@ -62,9 +60,7 @@ func TestAskWithoutParking(t *testing.T) {
 
 // A parked run waits without open requests of its own, and names the question it waits for.
 func TestAskAndPark(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	command := park("q")
 	command.Checkpoint = api.JSON(`{"step":1}`)
 	reply := h.must(command)
@@ -96,9 +92,7 @@ func TestAskAndPark(t *testing.T) {
 
 // An attached run can park: its prompts stay open, and it waits for all of them.
 func TestParkWhileAttached(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	h.must(hold("r", 1, approval("a"), approval("b")))
 	h.must(allow("r", "b"))
 	reply := h.must(park("q"))
@@ -117,8 +111,7 @@ func TestParkWhileAttached(t *testing.T) {
 	require.Equal(t, "q", claim.Resume.Clarification.RequestID)
 
 	// A checkpoint does not acknowledge resolutions that the worker may not have read.
-	h = newHouse(t)
-	h.family()
+	h = newHouse(t).family()
 	h.must(hold("r", 1, approval("a")))
 	h.must(allow("r", "a"))
 	command := park("q")
@@ -139,9 +132,7 @@ func TestAskAgain(t *testing.T) {
 		"parked":   func() *runs.AskClarification { return park("q") },
 		"unparked": func() *runs.AskClarification { return ask("q") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.family()
 			lasting := func() *runs.AskClarification {
 				command := command()
@@ -198,9 +189,7 @@ func TestClarificationIDsAreUsedOnce(t *testing.T) {
 		"its own question":  ask("mine"),
 		"a settled request": ask("done"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.family()
 			h.must(hold("r", 1, approval("a"), approval("done"), question("mine")))
 			h.must(allow("r", "done"))
@@ -232,9 +221,7 @@ func TestClarificationIDsAreUsedOnce(t *testing.T) {
 }
 
 func TestWhoMayAsk(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	unknown := ask("q")
 	unknown.RunID = "x"
 	h.refused(api.CodeRunNotFound, unknown)
@@ -259,9 +246,7 @@ func TestWhoMayAsk(t *testing.T) {
 		"interrupted": {&runs.InterruptSession{SessionID: "s"}, api.CodeLeaseLost},
 		"ended":       {&runs.EndSession{SessionID: "s"}, api.CodeLeaseLost},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.unparked()
 			h.must(test.end)
 			h.refused(test.code, ask("new"))
@@ -271,8 +256,7 @@ func TestWhoMayAsk(t *testing.T) {
 		})
 	}
 
-	h = newHouse(t)
-	h.start("r")
+	h = newHouse(t).start("r")
 	refused := h.refused(api.CodeNoParentSession, ask("q"))
 	require.Equal(t, "session s has no parent session", refused.Detail)
 
@@ -289,9 +273,7 @@ func TestWhoMayAsk(t *testing.T) {
 }
 
 func TestAskLimits(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	tooMany := slices.Repeat([]string{"id"}, api.MaxContextIDs+1)
 	for _, test := range []struct {
 		name     string
@@ -337,9 +319,7 @@ func TestAskLimits(t *testing.T) {
 }
 
 func TestTooManyOpenClarifications(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	state := copyState(h.states["s"])
 	for _, id := range numbered("q-%d", api.MaxOpenRequests) {
 		command := ask(id)

@@ -13,9 +13,7 @@ import (
 // Attached waiting: the worker stays, raises more requests, and continues under the same
 // lease.
 func TestAttachedWait(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	reply := h.must(hold("r", 1, approval("a")))
 	view := reply.Run.View()
 	require.Equal(t, api.StatusWaitingForApproval, view.Status)
@@ -57,9 +55,7 @@ func settledIDs(record *model.RunRecord) []string {
 
 // After a crash the run behaves as if it had been suspended without hold.
 func TestAttachedWorkerDies(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("a"), approval("b")))
 	h.must(allow("r", "a"))
 	h.nowMs += api.DefaultLeaseMs
@@ -75,9 +71,7 @@ func TestAttachedWorkerDies(t *testing.T) {
 
 // A slow worker can renew its lapsed lease, whether the run waits or not.
 func TestAttachedLeaseRevives(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("a")))
 	h.nowMs += 2 * api.DefaultLeaseMs
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
@@ -96,8 +90,7 @@ func TestAttachedLeaseRevives(t *testing.T) {
 func TestSettledAfter(t *testing.T) {
 	t.Parallel()
 	waiting := func(t *testing.T) *house {
-		h := newHouse(t)
-		h.start("r")
+		h := newHouse(t).start("r")
 		h.must(hold("r", 1, approval("a"), approval("b"), approval("c"), approval("d")))
 		h.must(allow("r", "a", "b"))
 		return h
@@ -152,9 +145,7 @@ func TestSettledAfter(t *testing.T) {
 // The first suspension with a checkpoint, attached or not, includes the resolutions from the
 // claim, and no later ones.
 func TestACheckpointTakesInWhatCameWithTheClaim(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(suspend("r", 1, approval("a")))
 	h.must(allow("r", "a"))
 	require.Equal(t, int64(2), h.claim("r"))
@@ -188,9 +179,7 @@ func TestSettledAfterWithoutHold(t *testing.T) {
 		"a release that does not say":          {&runs.Release{RunID: "r", Fence: 2, Checkpoint: checkpoint}, false},
 		"a release that includes all and more": {&runs.Release{RunID: "r", Fence: 2, Checkpoint: checkpoint, SettledAfter: ms(9)}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", approval("a"))
 			h.must(allow("r", "a"))
 			require.Equal(t, int64(2), h.claim("r"))
@@ -213,9 +202,7 @@ func withCheckpoint(command *runs.Suspend, checkpoint api.JSON, settledAfter *in
 
 // A run that an attached worker releases waits like a plain suspension.
 func TestReleaseWhileAttached(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("a")))
 	reply := h.must(&runs.Release{RunID: "r", Fence: 1})
 	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
@@ -231,8 +218,7 @@ func TestWithdraw(t *testing.T) {
 	withdraw := func(id string) *runs.Withdraw {
 		return &runs.Withdraw{RunID: "r", RequestID: id, Fence: 1, Reason: "no longer needed"}
 	}
-	h := newHouse(t)
-	h.start("r")
+	h := newHouse(t).start("r")
 	h.must(hold("r", 1, approval("a"), question("q"), approval("b"), question("p")))
 	h.refused(api.CodeRequestNotFound, withdraw("x"))
 	bad := withdraw("a")
@@ -277,9 +263,7 @@ func TestEndWhileAttached(t *testing.T) {
 		"complete": &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`1`)},
 		"fail":     &runs.Fail{RunID: "r", Fence: 1, Error: "gave up"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			h.must(hold("r", 1, approval("a"), question("q"), approval("done")))
 			h.must(allow("r", "done"))

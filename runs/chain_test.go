@@ -13,8 +13,7 @@ import (
 // TestEventsNameWhoCausedThem: an event names the decider, else the caller's principal, else the
 // service. Each event is chained to the previous one.
 func TestEventsNameWhoCausedThem(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	agent := &auth.Identity{Principal: "agent:builder", Role: api.RoleAgent, Via: auth.ViaOpen}
 	mara := &auth.Identity{Principal: "service:gateway", Role: api.RoleOperator, Via: auth.ViaOpen}
 	h.must(&runs.Call{Command: &runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`)}, Caller: agent})

@@ -77,9 +77,7 @@ func decider(h *house, command runs.Command) func() (runs.Reply, error) {
 // A decision looks up the verdict and does not check again: a deliberately wrong verdict
 // wins.
 func TestDecisionUsesTheVerdict(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", typedQuestion(`{"type":"integer"}`))
+	h := parallelHouse(t).wait("r", typedQuestion(`{"type":"integer"}`))
 	command := valued(`"no integer"`)
 	require.NoError(t, runs.Prepare(command, h.newID))
 	require.NoError(t, runs.CheckValues(t.Context(), h, command))
@@ -89,9 +87,7 @@ func TestDecisionUsesTheVerdict(t *testing.T) {
 }
 
 func TestRequestRaisedAfterTheCheck(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", typedQuestion(`{"type":"integer"}`))
+	h := parallelHouse(t).wait("r", typedQuestion(`{"type":"integer"}`))
 	command := valued(`7`)
 	require.NoError(t, runs.Prepare(command, h.newID))
 
@@ -113,9 +109,7 @@ func TestRequestRaisedAfterTheCheck(t *testing.T) {
 
 // A call without values causes no reads, and a failed read is reported.
 func TestCheckValuesReads(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", typedQuestion(`true`), approval("a"))
+	h := parallelHouse(t).wait("r", typedQuestion(`true`), approval("a"))
 	for name, command := range map[string]runs.Command{
 		"an approval as it is": allow("r", "a"),
 		"a declined question":  &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Declined: true}},

@@ -19,12 +19,10 @@ func inParent(command *runs.AnswerQuestion) *runs.AnswerQuestion {
 
 // Resolution, output, event, completion and effect are written by one decision.
 func TestClarificationIsAnswered(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.parked()
 	h.nowMs += 10
-	reply, change, err := h.decide(answer(runID, "q", "south"))
-	require.NoError(t, err)
+	reply, change := h.decided(answer(runID, "q", "south"))
 	h.flush()
 	require.Equal(t, api.StatusCompleted, reply.Run.Run.Status)
 	require.False(t, reply.Existing)
@@ -53,9 +51,7 @@ func TestClarificationAnswersAreChecked(t *testing.T) {
 		"run":     func(c *runs.AnswerQuestion) *runs.AnswerQuestion { return c },
 		"session": inParent,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			runID := h.parked()
 			h.refused(api.CodeQuestionOptionNotFound, route(answer(runID, "q", "west")))
 			h.refused(api.CodeQuestionAnswerEmpty, route(answer(runID, "q")))
@@ -102,9 +98,7 @@ func (h *house) do2(command runs.Command) error {
 
 // The order of arrays counts. An absent member equals an empty one.
 func TestEqualAnswers(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	command := ask("q")
 	command.Request = survey("q")
 	runID := h.asked(command)
@@ -190,9 +184,7 @@ func TestClarificationIsDeclined(t *testing.T) {
 			api.OutcomeExpired, "expired at 1000500", "expired", api.ViaClock, "system",
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			h.family()
 			command := park("q")
 			command.Request.ExpiresAtMs = ms(dueMs)
@@ -273,9 +265,7 @@ func TestLateClarificationAnswer(t *testing.T) {
 		"an interrupt":      {func(string) runs.Command { return &runs.InterruptSession{SessionID: "p"} }, ""},
 		"the end":           {func(string) runs.Command { return &runs.EndSession{SessionID: "p"} }, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.family()
 			command := ask("q")
 			command.Request.ExpiresAtMs = ms(dueMs)
@@ -296,8 +286,7 @@ func TestLateClarificationAnswer(t *testing.T) {
 	}
 
 	// The deadline was already past when the run was created.
-	h := newHouse(t)
-	h.family()
+	h := newHouse(t).family()
 	command := ask("q")
 	command.Request.ExpiresAtMs = ms(1)
 	runID := h.asked(command)
@@ -349,8 +338,7 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 
 // Idempotency keys work for clarifications as for questions.
 func TestClarificationAnswerWithKey(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.unparked()
 	keyed := func(command *runs.AnswerQuestion) *runs.AnswerQuestion { command.Key = "k"; return command }
 	require.False(t, h.must(keyed(answer(runID, "q", "north"))).Replayed)
@@ -366,8 +354,7 @@ func TestInterruptWithClarifications(t *testing.T) {
 	t.Parallel()
 	for _, active := range []bool{false, true} {
 		for _, clarification := range []bool{false, true} {
-			h := newHouse(t)
-			h.family()
+			h := newHouse(t).family()
 			runID, other := "", ""
 			if clarification {
 				runID, other = h.asked(ask("q")), h.asked(ask("q-2"))
@@ -394,8 +381,7 @@ func TestInterruptWithClarifications(t *testing.T) {
 
 // Ending a session declines its open clarifications in the same decision.
 func TestEndOfTheParent(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.parked()
 	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "active", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "queued", Input: api.JSON(`1`)})

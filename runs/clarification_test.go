@@ -14,9 +14,7 @@ import (
 // A parent clarification is a run in the parent's session that waits from the start and takes
 // no slot.
 func TestOpenClarification(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "busy", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	h.must(&runs.CreateRun{SessionID: "p", SessionGiven: true, RunID: "next", Input: api.JSON(`1`)})
 	h.nowMs += 10
@@ -92,8 +90,7 @@ func TestClarificationPreview(t *testing.T) {
 		"number":       typed("number", ``),
 		"":             typed("", `[1]`),
 	} {
-		h := newHouse(t)
-		h.family()
+		h := newHouse(t).family()
 		command := ask("q")
 		command.Request = request
 		require.Equal(t, want, h.run(h.asked(command)).Request.TextPreview)
@@ -102,9 +99,7 @@ func TestClarificationPreview(t *testing.T) {
 
 // The effect may be carried out repeatedly: the run id makes it idempotent.
 func TestOpenClarificationAgain(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	reply := h.must(ask("q"))
 	runID := reply.Clarification.RunID
 	effect := func() runs.Command { return commandOf(h.effect("open_clarification:" + runID)) }
@@ -136,9 +131,7 @@ func TestOpenClarificationAgain(t *testing.T) {
 
 // Several children may ask a session at once; each answer reaches its own child.
 func TestSeveralClarifications(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	h.must(&runs.CreateSession{SessionID: "s2", ParentSessionID: "p"})
 	h.must(&runs.CreateRun{SessionID: "s2", SessionGiven: true, RunID: "r2", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	first := h.asked(ask("q"))
@@ -174,9 +167,7 @@ func TestParentIsOver(t *testing.T) {
 		"ended":   func(h *house) { h.must(&runs.EndSession{SessionID: "p"}) },
 		"missing": func(h *house) { delete(h.states, "p") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.family()
 			runID := h.must(park("q")).Clarification.RunID
 			refuse(h)

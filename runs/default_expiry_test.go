@@ -14,13 +14,11 @@ import (
 func TestRequestsGetTheDefaultDeadline(t *testing.T) {
 	t.Parallel()
 	const day = int64(86_400_000)
-	h := newHouse(t)
-	h.start("r")
+	h := newHouse(t).start("r")
 	h.states["s"].DefaultExpiryMs = day
 	own, plain := approval("own"), approval("plain")
 	own.ExpiresAfterMs = ms(5_000)
-	_, _, err := h.decide(suspend("r", 1, own, plain, question("q")))
-	require.NoError(t, err)
+	h.decided(suspend("r", 1, own, plain, question("q")))
 	h.states["s"].DefaultExpiryMs = 0
 	require.Equal(t, h.nowMs+5_000, h.request("r", "own").DueAtMs, "its own deadline counts")
 	due := h.nowMs + day
@@ -34,21 +32,17 @@ func TestRequestsGetTheDefaultDeadline(t *testing.T) {
 	h.must(&runs.ExpireRequests{RunID: "r"})
 	require.Equal(t, api.OutcomeExpired, h.request("r", "q").Outcome)
 
-	h = newHouse(t)
-	h.start("r")
+	h = newHouse(t).start("r")
 	h.must(suspend("r", 1, approval("a")))
 	require.Zero(t, h.request("r", "a").DueAtMs, "there is no default by default")
 }
 
 // A question to the parent's session gets its deadline when the child asks it, not when it arrives there.
 func TestAClarificationGetsTheDefaultDeadline(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	due := h.nowMs + 60_000
 	h.states["s"].DefaultExpiryMs = 60_000
-	reply, _, err := h.decide(ask("q"))
-	require.NoError(t, err)
+	reply, _ := h.decided(ask("q"))
 	h.states["s"].DefaultExpiryMs = 0
 	h.nowMs += 10
 	require.Equal(t, 1, h.carryOut())

@@ -16,8 +16,7 @@ const messageOfQ = "parent-clarification-answer-q"
 // A parked run continues with the answer, which its claim acknowledges. The members match
 // docs/spec/v1.md#delivery exactly.
 func TestAnswerForAParkedRun(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.parked()
 	h.nowMs += 10
 	given := answer(runID, "q", "south")
@@ -72,8 +71,7 @@ func TestAnswerForAParkedRun(t *testing.T) {
 
 // A run that did not park finds the answer only in its mailbox.
 func TestAnswerForARunThatWentOn(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.unparked()
 	before := *h.run("r")
 	h.nowMs += 10
@@ -100,9 +98,7 @@ func TestAnswerForARunThatWentOn(t *testing.T) {
 
 // A typed question is answered with one value.
 func TestTypedClarification(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	command := park("q")
 	command.Request = api.UserQuestionRequest{ID: "q", Kind: "count", Payload: api.JSON(`{"question":"How many?"}`), ResponseSchema: api.JSON(`{"type":"integer"}`)}
 	runID := h.asked(command)
@@ -125,8 +121,7 @@ func TestTypedClarification(t *testing.T) {
 func TestAnswerBesideOpenApprovals(t *testing.T) {
 	t.Parallel()
 	for _, answerFirst := range []bool{true, false} {
-		h := newHouse(t)
-		h.family()
+		h := newHouse(t).family()
 		h.must(hold("r", 1, approval("a")))
 		runID := h.asked(park("q"))
 		h.must(answer(runID, "q", "north"))
@@ -146,8 +141,7 @@ func TestAnswerBesideOpenApprovals(t *testing.T) {
 	}
 
 	// The same for an approval that expires while the answer is being delivered.
-	h := newHouse(t)
-	h.family()
+	h := newHouse(t).family()
 	h.must(hold("r", 1, expiringApproval("a", startMs+5)))
 	runID := h.asked(park("q"))
 	h.must(answer(runID, "q", "north"))
@@ -159,8 +153,7 @@ func TestAnswerBesideOpenApprovals(t *testing.T) {
 
 // The message's id makes repeated deliveries idempotent.
 func TestAnswerIsDeliveredOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.parked()
 	h.must(answer(runID, "q", "north"))
 	deliver := func() runs.Command { return commandOf(h.effect("deliver_answer:" + runID)) }
@@ -218,9 +211,7 @@ func TestAnswerForAChildThatIsOver(t *testing.T) {
 			api.MessagePending, api.OutcomeCancelled, api.ViaCancel,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			runID := h.unparked()
 			for _, command := range test.end {
 				h.must(command)
@@ -258,9 +249,7 @@ func TestAnswerForAParkedRunThatWasStopped(t *testing.T) {
 	for name, stop := range map[string]runs.Command{
 		"cancelled": &runs.CancelRun{RunID: "r"}, "interrupted": &runs.InterruptSession{SessionID: "s"}, "ended": &runs.EndSession{SessionID: "s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			runID := h.parked()
 			h.must(stop)
 			status := h.run("r").Status
@@ -297,9 +286,7 @@ func TestEndWithAClarificationOpen(t *testing.T) {
 			h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 1})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.unparked()
 			end(h)
 			require.True(t, model.Terminal(h.run("r").Status))
@@ -316,8 +303,7 @@ func TestEndWithAClarificationOpen(t *testing.T) {
 // A worker may withdraw its question. The parent may still answer it, and the answer goes to
 // the mailbox.
 func TestWithdrawClarification(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	runID := h.unparked()
 	withdraw := func() *runs.Withdraw {
 		return &runs.Withdraw{RunID: "r", RequestID: "q", Fence: 1, Reason: "found out"}
@@ -345,9 +331,7 @@ func TestWithdrawClarification(t *testing.T) {
 // Three generations: the child's own run does not wait for a question that the grandchild asks
 // the child's session, and vice versa.
 func TestThreeGenerations(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	h.must(&runs.CreateSession{SessionID: "g", AgentID: "mole", ParentSessionID: "s"})
 	h.must(&runs.CreateRun{SessionID: "g", SessionGiven: true, RunID: "deep", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	below := park("q")

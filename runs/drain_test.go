@@ -58,13 +58,10 @@ func TestQueueIsBounded(t *testing.T) {
 }
 
 func TestLongQueueEndsInParts(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	const queued = 3*runs.DrainChunk + 7
 	h.fill(queued)
-	reply, change, err := h.decide(&runs.EndSession{SessionID: "s", Reason: "closing time"})
-	require.NoError(t, err)
+	reply, change := h.decided(&runs.EndSession{SessionID: "s", Reason: "closing time"})
 	require.NotZero(t, reply.Session.EndedAtMs)
 	require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk+2)
 	require.Equal(t, api.StatusCancelled, h.run("r").Status)
@@ -81,15 +78,13 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	require.Equal(t, queued+1-runs.DrainChunk, left)
 	h.refused(api.CodeSessionEnded, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "queued-0300", WorkerID: "w"})
-	_, again, err := h.decide(&runs.EndSession{SessionID: "s"})
-	require.NoError(t, err)
+	_, again := h.decided(&runs.EndSession{SessionID: "s"})
 	require.True(t, again.Empty(), "ending again has no more effects")
 
 	// The process may die after any part, and two processes may carry out the effect at once.
 	parts := 0
 	for more := true; more; parts++ {
-		reply, change, err := h.decide(commandOf(effect))
-		require.NoError(t, err)
+		reply, change := h.decided(commandOf(effect))
 		require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk)
 		more = reply.More
 		require.Equal(t, h.countStatus(api.StatusQueued) > 0, more)
@@ -97,8 +92,7 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	require.Equal(t, 3, parts)
 	require.Zero(t, h.states["s"].Session.QueuedCount)
 	require.Equal(t, "closing time", h.run("queued-0306").Error)
-	_, change, err = h.decide(commandOf(effect))
-	require.NoError(t, err)
+	_, change = h.decided(commandOf(effect))
 	require.True(t, change.Empty(), "a late part changes nothing")
 	require.Equal(t, 0, h.countStatus(api.StatusQueued))
 }
@@ -127,9 +121,7 @@ func TestAllPartsRecordWhoEndedTheSession(t *testing.T) {
 		"end":       {&runs.EndSession{SessionID: "s", Actor: ann}, api.ViaEnd},
 		"interrupt": {&runs.InterruptSession{SessionID: "s", Actor: ann}, api.ViaInterrupt},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", approval("a"))
 			h.clarify(runs.DrainChunk)
 			h.must(&runs.CreateRun{
@@ -137,13 +129,11 @@ func TestAllPartsRecordWhoEndedTheSession(t *testing.T) {
 				Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}},
 			})
 			h.create("queued")
-			_, change, err := h.decide(test.command)
-			require.NoError(t, err)
+			_, change := h.decided(test.command)
 			settled := settledBy(t, change, test.via)
 			require.Equal(t, api.StatusWaitingForApproval, h.run("call").Status)
 			drain := slices.IndexFunc(change.NewEffects, func(e *model.Effect) bool { return e.Kind == api.EffectDrainSession })
-			_, change, err = h.decide(commandOf(change.NewEffects[drain]))
-			require.NoError(t, err)
+			_, change = h.decided(commandOf(change.NewEffects[drain]))
 			require.Equal(t, runs.DrainChunk+2, settled+settledBy(t, change, test.via))
 		})
 	}
@@ -151,8 +141,7 @@ func TestAllPartsRecordWhoEndedTheSession(t *testing.T) {
 
 // The head of the queue may be claimed, so it ends at once.
 func TestHeadOfTheQueueEndsAtOnceBehindManyClarifications(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateSession{SessionID: "s"})
 	h.clarify(runs.DrainChunk + 5)
 	h.create("head")
@@ -168,13 +157,10 @@ func TestHeadOfTheQueueEndsAtOnceBehindManyClarifications(t *testing.T) {
 }
 
 func TestManyClarificationsAreInterruptedInParts(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	h.clarify(2*runs.DrainChunk + 1)
 	h.create("queued")
-	reply, change, err := h.decide(&runs.InterruptSession{SessionID: "s", Reason: "stop"})
-	require.NoError(t, err)
+	reply, change := h.decided(&runs.InterruptSession{SessionID: "s", Reason: "stop"})
 	require.True(t, reply.Interrupted)
 	require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk+2)
 	require.Equal(t, api.StatusInterrupted, h.run("r").Status)

@@ -28,8 +28,7 @@ func (h *house) attempt(effectID, failure string) *model.Effect {
 // Only the claimer can work on an effect until its lease lapses. A late report by an earlier
 // claimer changes nothing, unless it is a success.
 func TestEffectLease(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	effectID := h.owing()
 	claim := &runs.ClaimEffect{SessionID: "s", EffectID: effectID}
 	finish := func(attempt int64, failure string) *runs.FinishEffect {
@@ -61,8 +60,7 @@ func TestEffectLease(t *testing.T) {
 
 // Each failed attempt doubles the pause, and the last one has none.
 func TestEffectFails(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	effectID := h.owing()
 	pauses := map[int64]int64{1: 1_000, 2: 2_000, 3: 4_000, 8: 128_000, 9: 256_000, 10: 300_000, 19: 300_000}
 	for attempt := int64(1); attempt < model.MaxEffectAttempts; attempt++ {
@@ -109,8 +107,7 @@ func TestEffectFails(t *testing.T) {
 }
 
 func TestEffectThatCannotSucceed(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	effectID := h.owing()
 	h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
 	reply := h.must(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1, Error: "id_conflict", Permanent: true})
@@ -124,8 +121,7 @@ func TestEffectThatCannotSucceed(t *testing.T) {
 
 // A retry ignores the pause and another worker's lease.
 func TestRetryEffectAtOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	effectID := h.owing()
 	retry := &runs.RetryEffect{SessionID: "s", EffectID: effectID}
 	h.requireUnchanged(retry)
@@ -139,8 +135,7 @@ func TestRetryEffectAtOnce(t *testing.T) {
 }
 
 func TestUnknownEffects(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.owing()
 	for name, command := range map[string]func(sessionID, effectID string) runs.Command{
 		"claim": func(sessionID, effectID string) runs.Command {

@@ -354,10 +354,7 @@ func TestAnEscalationByCalendar(t *testing.T) {
 
 // A service that notifies nobody writes no effect for an escalation.
 func TestAnEscalationWithoutChannels(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
-	_, change, err := h.decide(suspend("r", 1, steps(threeSteps...)))
-	require.NoError(t, err)
+	h := parallelHouse(t).start("r")
+	_, change := h.decided(suspend("r", 1, steps(threeSteps...)))
 	require.Empty(t, change.NewEffects)
 }

@@ -43,9 +43,7 @@ func TestWhatADeadlineDoes(t *testing.T) {
 		"answer":          {questionUntil("q", &api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: northAnswer}), api.StatusRunning, `{"request_id":"q","outcome":"expired","declined":false,"answers":[{"question_id":"route","selected_option_ids":["north"]}],"reason":"expired at 1060000"`},
 		"answer, a value": {typed, api.StatusRunning, `{"request_id":"q","outcome":"expired","declined":false,"reason":"expired at 1060000","value":7`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", c.request)
 			h.nowMs += 59_999
 			require.NotEqual(t, c.status, h.must(&runs.ExpireRequests{RunID: "r"}).Run.Run.Status)
@@ -60,8 +58,7 @@ func TestWhatADeadlineDoes(t *testing.T) {
 // A default answer is checked when the question is raised. One that an earlier version accepted is recorded,
 // even if it does not have the format of its schema.
 func TestADefaultAnswerIsNotCheckedAtTheDeadline(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.wait("r", api.UserQuestionRequest{
 		ID: "q", ResponseSchema: api.JSON(`{"type":"string"}`), ExpiresAfterMs: ms(60_000),
 		Escalation: &api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`"soon"`)}},
@@ -97,8 +94,7 @@ func TestAKeptRequestStaysOpen(t *testing.T) {
 
 // Of several overdue questions, those before the first that cancels the run do what they say.
 func TestSeveralDeadlinesAtOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	first, last := questionUntil("first", &api.Escalation{AtDeadline: api.DeadlineDecline}), questionUntil("last", &api.Escalation{AtDeadline: api.DeadlineDecline})
 	first.ExpiresAfterMs, last.ExpiresAfterMs = ms(1_000), ms(3_000)
 	cancels := questionUntil("cancels", nil)
@@ -181,16 +177,13 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		"steps out of order":            {steps(api.EscalationStep{AfterMs: 2, Notify: []string{"role:admin"}}, api.EscalationStep{AfterMs: 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/1/after_ms"},
 		"too many steps":                {steps(make([]api.EscalationStep, api.MaxEscalationSteps+1)...), "/approvals/0/escalation/steps"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			refused := h.refused(api.CodeInvalidRequest, suspend("r", 1, c.request))
 			require.Equal(t, c.pointer, refused.Faults[0].Pointer, "%v", refused.Faults)
 		})
 	}
-	h := newHouse(t)
-	h.family()
+	h := newHouse(t).family()
 	asked := ask("q")
 	asked.Request.Escalation = &api.Escalation{AtDeadline: api.DeadlineDecline}
 	require.Equal(t, "/request/escalation", h.refused(api.CodeInvalidRequest, asked).Faults[0].Pointer)
@@ -206,8 +199,7 @@ func TestANamedEscalation(t *testing.T) {
 		"usual": escalation.NewNamed("usual", api.Escalation{Steps: byRole("operator"), AtDeadline: api.DeadlineDeny}),
 		"kept":  escalation.NewNamed("kept", api.Escalation{Steps: byRole("admin"), AtDeadline: api.DeadlineKeep}),
 	}}
-	h := newHouse(t)
-	h.start("r")
+	h := newHouse(t).start("r")
 	h.states["s"].Notifies, h.states["s"].Escalations = true, settings
 	own := &api.Escalation{AtDeadline: api.DeadlineDecline}
 	kept := approval("kept")

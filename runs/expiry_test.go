@@ -32,9 +32,7 @@ func TestExpiryBoundary(t *testing.T) {
 		"a heartbeat":       {&runs.Heartbeat{RunID: "r", Fence: 1}, ""},
 		"an attached raise": {hold("r", 1, approval("more")), api.CodeLeaseLost},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			h.must(hold("r", 1, expiringQuestion("q", dueMs), approval("a")))
 			h.nowMs = dueMs - 1
@@ -70,9 +68,7 @@ func TestExpiryBoundary(t *testing.T) {
 
 // An expired approval is denied with its own outcome; the run continues.
 func TestApprovalExpires(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", expiringApproval("a", startMs+50), approval("b"))
+	h := parallelHouse(t).wait("r", expiringApproval("a", startMs+50), approval("b"))
 	h.nowMs += 50
 	refusal := h.refused(api.CodeApprovalNotPending, allow("r", "a"))
 	requireRecorded(t, refusal, "a", api.OutcomeExpired, api.ViaClock)
@@ -84,8 +80,7 @@ func TestApprovalExpires(t *testing.T) {
 	h.must(allow("r", "b"))
 	require.Len(t, h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume.Approvals, 2)
 
-	h = newHouse(t)
-	h.wait("r", expiringApproval("a", startMs+50), expiringApproval("b", startMs+40))
+	h = newHouse(t).wait("r", expiringApproval("a", startMs+50), expiringApproval("b", startMs+40))
 	h.nowMs += 50
 	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, allow("r", "a", "b")), "a", api.OutcomeExpired, api.ViaClock)
 	require.Equal(t, api.StatusRunning, h.run("r").Status)
@@ -124,8 +119,7 @@ func TestTimeAllowsNothingForARequester(t *testing.T) {
 }
 
 func TestBothKindsExpire(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.wait("r", expiringApproval("a", startMs+50), expiringQuestion("late", startMs+50), expiringQuestion("q", startMs+40), approval("b"))
 	h.nowMs += 50
 	h.must(&runs.ExpireRequests{RunID: "r", SessionID: "s"})
@@ -139,8 +133,7 @@ func TestBothKindsExpire(t *testing.T) {
 	h.refused(api.CodeQuestionStateConflict, answer("r", "late", "north"))
 
 	// When an approval expires next to an open question, the question stays shown.
-	h = newHouse(t)
-	h.wait("r", expiringApproval("a", startMs+50), question("q"))
+	h = newHouse(t).wait("r", expiringApproval("a", startMs+50), question("q"))
 	h.nowMs += 50
 	h.must(&runs.ExpireRequests{RunID: "r"})
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
@@ -148,9 +141,7 @@ func TestBothKindsExpire(t *testing.T) {
 
 // A deadline that is already past is accepted and expires at once.
 func TestDeadlineAlreadyPast(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	reply := h.must(suspend("r", 1, expiringApproval("a", 1)))
 	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	require.Equal(t, "expired at 1", reply.Run.Resume().Approvals[0].Resolution.Reason)
@@ -170,9 +161,7 @@ func TestDeadlineAlreadyPast(t *testing.T) {
 
 // An expiry frees the session for the command that triggered it.
 func TestExpiryMakesRoom(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", expiringQuestion("q", startMs+50))
+	h := parallelHouse(t).wait("r", expiringQuestion("q", startMs+50))
 	create := func() *runs.CreateRun {
 		return &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}}
 	}
@@ -184,9 +173,7 @@ func TestExpiryMakesRoom(t *testing.T) {
 // A command that was matched against outdated rules is decided again. Overdue requests are then
 // expired in the same commit as the decision.
 func TestAMatchAgainstOtherRulesChangesNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, expiringQuestion("q", startMs+50), approval("a")))
 	h.nowMs += 60
 	suspension := api.Suspension{Approvals: []api.ApprovalRequest{approval("b")}}

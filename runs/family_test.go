@@ -14,11 +14,11 @@ import (
 )
 
 // family creates session "p" and its child "s", in which run "r" is running under fence 1.
-func (h *house) family() {
+func (h *house) family() *house {
 	h.t.Helper()
 	h.must(&runs.CreateSession{SessionID: "p"})
 	h.must(&runs.CreateSession{SessionID: "s", AgentID: "scout", ParentSessionID: "p"})
-	h.start("r")
+	return h.start("r")
 }
 
 // ask returns a question of run "r" that does not wait for the answer.

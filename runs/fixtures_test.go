@@ -1,12 +1,27 @@
 package runs_test
 
 import (
+	"testing"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
+
+// parallelHouse is newHouse for a test that runs next to others.
+func parallelHouse(t *testing.T) *house {
+	t.Helper()
+	t.Parallel()
+	return newHouse(t)
+}
+
+// inHouse runs a case next to the others, with a house of its own.
+func inHouse(t *testing.T, name string, test func(t *testing.T, h *house)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { test(t, parallelHouse(t)) })
+}
 
 // The requests that most tests here raise.
 func approval(id string) api.ApprovalRequest {
@@ -21,9 +36,10 @@ func question(id string) api.UserQuestionRequest {
 }
 
 // create creates a run in session "s".
-func (h *house) create(runID string) {
+func (h *house) create(runID string) *house {
 	h.t.Helper()
 	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: runID, Input: api.JSON(`"go"`)})
+	return h
 }
 
 // claim claims a run and returns the fence.
@@ -35,18 +51,20 @@ func (h *house) claim(runID string) int64 {
 }
 
 // start creates a run and claims it; its fence is 1.
-func (h *house) start(runID string) {
+func (h *house) start(runID string) *house {
 	h.t.Helper()
 	h.create(runID)
 	require.Equal(h.t, int64(1), h.claim(runID))
+	return h
 }
 
 // wait creates a run, claims it and suspends it for the given approval and question
 // requests.
-func (h *house) wait(runID string, requests ...any) {
+func (h *house) wait(runID string, requests ...any) *house {
 	h.t.Helper()
 	h.start(runID)
 	h.must(suspend(runID, 1, requests...))
+	return h
 }
 
 // suspend raises approvals, questions or both.

@@ -147,8 +147,7 @@ func FuzzIDs(f *testing.F) {
 			for _, asked := range command.Needs().RequestIDs {
 				require.True(t, refusal.ValidID(asked), "%T asks for %q", command, asked)
 			}
-			h := newHouse(t)
-			h.start("r")
+			h := newHouse(t).start("r")
 			_, err := h.do(command)
 			require.True(t, err == nil || refusal.CodeOf(err) != "", "%T: %v", command, err)
 		}
@@ -171,8 +170,7 @@ func FuzzIdempotencyKeys(f *testing.F) {
 		again, err := refusal.CheckIdempotencyKey(checked)
 		require.NoError(t, err)
 		require.Equal(t, checked, again)
-		h := newHouse(t)
-		h.wait("r", approval("a"))
+		h := newHouse(t).wait("r", approval("a"))
 		require.False(t, h.must(keyed(allow("r", "a"), key)).Replayed)
 		require.True(t, h.must(keyed(allow("r", "a"), checked)).Replayed)
 	})
@@ -210,8 +208,7 @@ func FuzzSchemas(f *testing.F) {
 		if document.Check(schema) != nil || document.Check(value) != nil {
 			return // refused earlier
 		}
-		h := newHouse(t)
-		h.start("r")
+		h := newHouse(t).start("r")
 		_, err := h.do(suspend("r", 1, api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(schema)}))
 		if err != nil {
 			requireCode(t, api.CodeInvalidRequest, err)

@@ -14,8 +14,7 @@ import (
 // TestPrincipalsAreKept: the principals that created the session, created the run, and claimed it last
 // are stored. A second claim replaces the last one; the end of a lease does not.
 func TestPrincipalsAreKept(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	made := h.must(&runs.CreateSession{SessionID: "s", Principal: "user:mara"})
 	require.Equal(t, "user:mara", made.Session.Principal)
 	reply := h.must(&runs.CreateRun{
@@ -57,9 +56,7 @@ func TestALeaseIsItsHoldersAlone(t *testing.T) {
 		"Fail":     func(fence int64) runs.Command { return &runs.Fail{RunID: "r", Fence: fence, Error: "no"} },
 	}
 	for name, command := range commands {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.must(&runs.CreateSession{SessionID: "parent"})
 			h.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "parent"})
 			h.must(&runs.CreateRun{
@@ -86,8 +83,7 @@ func TestALeaseIsItsHoldersAlone(t *testing.T) {
 
 // TestLeasesWithoutAHolder: the service's own leases, and leases without authentication.
 func TestLeasesWithoutAHolder(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	h.must(&runs.Call{Command: &runs.Heartbeat{RunID: "r", Fence: 1}, Caller: agentNamed("agent:any")})
 	h.must(&runs.CreateRun{RunID: "r2", SessionID: "s2", Input: api.JSON(`1`), Principal: "agent:holder", Claim: &api.ClaimOptions{WorkerID: "w"}})

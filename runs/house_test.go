@@ -59,6 +59,14 @@ func (h *house) do(command runs.Command) (runs.Reply, error) {
 	return reply, err
 }
 
+// decided is decide for a command that must be accepted.
+func (h *house) decided(command runs.Command) (runs.Reply, runs.Change) {
+	h.t.Helper()
+	reply, change, err := h.decide(command)
+	require.NoError(h.t, err, "%T", command)
+	return reply, change
+}
+
 // must is do for a command that must be accepted.
 func (h *house) must(command runs.Command) runs.Reply {
 	h.t.Helper()

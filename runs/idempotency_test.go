@@ -34,9 +34,7 @@ func TestIdempotencyKeys(t *testing.T) {
 // The fingerprint is the SHA-256 of the RFC 8785 form of operation, target and body, as
 // another library encodes it.
 func TestFingerprint(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	h.must(keyed(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{
 		RequestID: "a", Behavior: "allow", Reason: "ünïcode <&>\u2028", UpdatedInput: api.JSON(`{ "z": 1.50, "ö": [1e2, null], "a": "\u00e9\n" }`),
 	}}}, "k"))
@@ -103,9 +101,7 @@ func TestSamePayload(t *testing.T) {
 			&runs.CancelQuestion{RunID: "r", RequestID: "q", Key: "k"}, &runs.CancelQuestion{RunID: "r", RequestID: "p", Key: "k"}, false,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", approval("a"), approval("b"), question("q"), question("p"))
 			require.False(t, h.must(test.first).Replayed)
 			reply, change, err := h.decide(test.again)
@@ -167,9 +163,7 @@ func TestReplayOverBothRoutes(t *testing.T) {
 
 // A refused call leaves no record: the key may be used again with a corrected body.
 func TestRefusedCallLeavesItsKey(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), question("q"))
+	h := parallelHouse(t).wait("r", approval("a"), question("q"))
 	h.refused(api.CodeApprovalNotPending, keyed(allow("r", "x"), "k"))
 	require.False(t, h.must(keyed(allow("r", "a"), "k")).Replayed)
 	wrong := answer("r", "q", "none")
@@ -235,8 +229,7 @@ func TestCreateRunWithKey(t *testing.T) {
 // Absent members and members that the service ignores make no difference to a run that is
 // created suspended.
 func TestCreateWaitingRunWithKey(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	create := func(suspension api.Suspension, leaseMs int64) *runs.CreateRun {
 		return &runs.CreateRun{
 			SessionID: "s", SessionGiven: true, Key: "k", Input: api.JSON(`1`),
@@ -271,8 +264,7 @@ func TestChosenRunID(t *testing.T) {
 	}
 	h := newHouse(t)
 	h.must(create("s", `{"a":1,"b":2}`))
-	reply, change, err := h.decide(create("s", `{"b":2,"a":1}`))
-	require.NoError(t, err)
+	reply, change := h.decided(create("s", `{"b":2,"a":1}`))
 	require.Equal(t, runs.Reply{Existing: true, ReplayRunID: "r"}, reply)
 	require.True(t, change.Empty())
 	refusal := h.refused(api.CodeIDConflict, create("s", `{}`))
@@ -299,9 +291,7 @@ func TestChosenRunID(t *testing.T) {
 
 // Events that differ only in their type are another payload.
 func TestKeyCoversTheTypesOfEvents(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	appended := func(event string) *runs.AppendEvents {
 		return &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(event)}, IdempotencyKey: "k"}
 	}
@@ -314,9 +304,7 @@ func TestKeyCoversTheTypesOfEvents(t *testing.T) {
 
 // A call is recorded with an earlier time than its run was created at. A repetition is a replay.
 func TestReplayAfterTheClockWasSetBack(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	h.nowMs -= 60_000
 	approve := func() *runs.ResolveApprovals { return keyed(allow("r", "a"), "k") }
 	h.must(approve())

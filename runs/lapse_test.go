@@ -12,8 +12,7 @@ import (
 // A claim says whether the lease before it has lapsed. The number of attempts does not: a failed handler
 // counts as one, and a suspension begins a new count.
 func TestClaimAfterALapse(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	requireClaim := func(lapsed bool, attempt int64) {
 		t.Helper()
 		reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})

@@ -29,9 +29,7 @@ func workerCalls(runID string, fence int64) map[string]runs.Command {
 func TestStaleFences(t *testing.T) {
 	t.Parallel()
 	for name := range workerCalls("r", 1) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.create("r")
 			h.refused(api.CodeLeaseLost, workerCalls("r", 0)[name])
 			h.claim("r")
@@ -56,9 +54,7 @@ func TestLapsedLease(t *testing.T) {
 		if name == "withdraw" {
 			continue // TestAttachedWait
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			h.nowMs += 10 * api.DefaultLeaseMs
 			reply := h.must(workerCalls("r", 1)[name])
@@ -71,9 +67,7 @@ func TestLapsedLease(t *testing.T) {
 }
 
 func TestLeaseLengths(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	for _, leaseMs := range []int64{-1, 1, api.MinLeaseMs - 1, api.MaxLeaseMs + 1} {
 		refusal := h.refused(api.CodeInvalidRequest, &runs.ClaimRun{RunID: "r", WorkerID: "w", LeaseMs: leaseMs})
 		require.Equal(t, []api.Fault{{Pointer: "/lease_ms", Detail: "must be between 1000 and 3600000"}}, refusal.Faults)
@@ -133,17 +127,14 @@ func TestRepeatedEnds(t *testing.T) {
 			api.CodeRunStateConflict, api.StatusFailed,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			first := h.must(test.call())
 			require.False(t, first.Existing)
 			require.Equal(t, test.after, first.Run.Run.Status)
 			for range 2 {
 				h.nowMs += 5
-				reply, change, err := h.decide(test.call())
-				require.NoError(t, err)
+				reply, change := h.decided(test.call())
 				require.True(t, reply.Existing)
 				require.True(t, change.Empty(), "a repeated call wrote something")
 				require.Equal(t, first.Run.View(), reply.Run.View())
@@ -161,8 +152,7 @@ func TestRepeatedEnds(t *testing.T) {
 			}
 			h.claim("r")
 			again := func() {
-				reply, change, err := h.decide(test.call())
-				require.NoError(t, err)
+				reply, change := h.decided(test.call())
 				require.True(t, reply.Existing)
 				require.True(t, change.Empty(), "a repeated call wrote something")
 				require.Equal(t, int64(2), reply.Run.Run.Fence)
@@ -177,18 +167,14 @@ func TestRepeatedEnds(t *testing.T) {
 
 // The order of members does not matter.
 func TestRepeatedEndInAnotherOrder(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(&runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{"a":1,"b":[1,2]}`)})
 	require.True(t, h.must(&runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{ "b": [1, 2], "a": 1.0 }`)}).Existing)
 	h.refused(api.CodeRunStateConflict, &runs.Complete{RunID: "r", Fence: 1, Output: api.JSON(`{"a":1,"b":[2,1]}`)})
 }
 
 func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	wait := func() *runs.Suspend {
 		command := suspend("r", 1, approval("a"))
 		command.SuspensionID = "wait-1"
@@ -209,9 +195,7 @@ func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
 
 // A worker may release under each of its leases, and each release is recognized.
 func TestEveryReleaseIsRemembered(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	for fence := int64(1); fence <= 3; fence++ {
 		require.Equal(t, fence, h.claim("r"))
 		require.False(t, h.must(&runs.Release{RunID: "r", Fence: fence, Checkpoint: api.JSON(`1`)}).Existing)
@@ -224,9 +208,7 @@ func TestEveryReleaseIsRemembered(t *testing.T) {
 }
 
 func TestAttempts(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	attempt := func() int64 {
 		reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Equal(t, strconv.FormatInt(reply.Run.Run.Fence, 10), reply.Claim.Lease.Fence)
@@ -243,9 +225,7 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestRunWithoutProgressFails(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	h.create("next")
 	h.must(allow("r", "a"))
 	for range runs.DefaultMaxAttempts {
@@ -272,9 +252,7 @@ func TestProgressResetsTheAttempts(t *testing.T) {
 			return &runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"delta"}`)}}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.create("r")
 			for range 3 {
 				h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
@@ -302,21 +280,17 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 	for name, stop := range map[string]runs.Command{
 		"cancel": &runs.CancelRun{RunID: "r"}, "interrupt": &runs.InterruptSession{SessionID: "s"}, "end": &runs.EndSession{SessionID: "s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			h.must(stop)
-			reply, change, err := h.decide(&runs.Heartbeat{RunID: "r", Fence: 1})
-			require.NoError(t, err)
+			reply, change := h.decided(&runs.Heartbeat{RunID: "r", Fence: 1})
 			require.True(t, reply.CancelRequested)
 			require.True(t, change.Empty())
 			h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r"})
 			h.refused(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
 
 			// A worker that ended its lease earlier is not the holder and is not notified.
-			h = newHouse(t)
-			h.start("r")
+			h = newHouse(t).start("r")
 			h.must(suspend("r", 1, approval("a")))
 			h.must(stop)
 			h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
@@ -328,9 +302,7 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 // A run whose lease expires is claimable again with the same resolutions and the last stored
 // checkpoint.
 func TestClaimAfterACrash(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	wait := suspend("r", 1, approval("a"), question("q"))
 	wait.Checkpoint = api.JSON(`{"step":1}`)
 	h.must(wait)
@@ -360,9 +332,7 @@ func TestClaimAfterACrash(t *testing.T) {
 }
 
 func TestAppendedEvents(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	appended := func(events ...string) *runs.AppendEvents {
 		command := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{}}
 		for _, event := range events {
@@ -414,9 +384,7 @@ func TestAppendedEvents(t *testing.T) {
 
 // TestAnAppendIsBounded tries appends at both limits and one beyond.
 func TestAnAppendIsBounded(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	event := func(bytes int) api.JSON {
 		const empty = len(`{"type":"note","text":""}`)
 		return api.JSON(`{"type":"note","text":"` + strings.Repeat("x", bytes-empty) + `"}`)

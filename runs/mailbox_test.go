@@ -25,16 +25,14 @@ func (h *house) answered(ids ...string) {
 
 // Reading leases a message for 30 s. The third unacknowledged reading is the last.
 func TestReadMailbox(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.answered("z", "a")
 	first, second := model.MessageIDOf("z"), model.MessageIDOf("a")
 	require.Equal(t, []string{first, second}, h.read(false), "oldest first")
 	require.Equal(t, int64(1), h.message("s", first).DeliveryAttempts)
 	require.Equal(t, h.nowMs+model.MessageLeaseMs, h.message("s", first).LeaseExpiresAtMs)
 	h.nowMs += model.MessageLeaseMs - 1
-	_, change, err := h.decide(&runs.ReadMailbox{SessionID: "s"})
-	require.NoError(t, err)
+	_, change := h.decided(&runs.ReadMailbox{SessionID: "s"})
 	require.True(t, change.Empty(), "a leased message was read again")
 
 	h.nowMs++
@@ -69,9 +67,7 @@ func TestWhoeverLooksFirst(t *testing.T) {
 		"dead letters": func(h *house) { require.Equal(h.t, []string{messageOfQ}, h.read(true)) },
 		"end":          func(h *house) { h.must(&runs.EndSession{SessionID: "s"}) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.answered("q")
 			for range model.MaxDeliveryAttempts {
 				require.NotEmpty(t, h.read(false))
@@ -166,8 +162,7 @@ func TestReplayMessage(t *testing.T) {
 
 // Ending a session empties its mailbox.
 func TestMailboxOfAnEndedSession(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.answered("a", "b", "q")
 	h.must(&runs.AcknowledgeMessage{SessionID: "s", MessageID: model.MessageIDOf("a")})
 	require.Len(t, h.read(false), 2)
@@ -179,8 +174,7 @@ func TestMailboxOfAnEndedSession(t *testing.T) {
 
 // A claim acknowledges only the answers that it hands over, which the run was parked on.
 func TestWhatAClaimAcknowledges(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.answered("early")
 	parked := h.asked(park("q"))
 	h.must(answer(parked, "q", "north"))

@@ -17,8 +17,7 @@ func (h *house) raiseNoticed(command runs.Command) string {
 	h.t.Helper()
 	h.start("r")
 	h.states["s"].NotifyAfterMs = notifyAfterMs
-	_, change, err := h.decide(command)
-	require.NoError(h.t, err)
+	_, change := h.decided(command)
 	h.states["s"].NotifyAfterMs = 0
 	require.Len(h.t, change.NewEffects, 1)
 	require.Equal(h.t, api.EffectAdvanceRequest, change.NewEffects[0].Kind)
@@ -34,15 +33,13 @@ func (h *house) advance(effectID string, to ...runs.Recipient) []*model.Effect {
 	require.NoError(h.t, err)
 	advance := command.(*runs.AdvanceRequest)
 	advance.To = to
-	reply, change, err := h.decide(advance)
-	require.NoError(h.t, err)
+	reply, change := h.decided(advance)
 	require.Equal(h.t, api.EffectDone, reply.Effect.State)
 	return change.NewEffects
 }
 
 func TestPeopleAreToldOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 	require.True(t, h.must(&runs.ClaimEffect{SessionID: "s", EffectID: advance}).Existing, "not due yet")
 	h.nowMs += notifyAfterMs
@@ -70,8 +67,7 @@ func TestPeopleAreToldOnce(t *testing.T) {
 }
 
 func TestNobodyIsToldOfWhatIsSettled(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 	h.must(allow("r", "a"))
 	h.nowMs += notifyAfterMs
@@ -91,8 +87,7 @@ func TestNobodyIsToldOfWhatIsSettled(t *testing.T) {
 }
 
 func TestARunThatNobodyCanBeToldOfSaysSo(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	advance := h.raiseNoticed(suspend("r", 1, question("q")))
 	h.nowMs += notifyAfterMs
 	before := h.run("r").LastEventID
@@ -102,8 +97,7 @@ func TestARunThatNobodyCanBeToldOfSaysSo(t *testing.T) {
 
 // Putting off a message uncounts its attempt, if it had one.
 func TestAMessageThatNobodyClaimedIsPutOff(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 	h.nowMs += notifyAfterMs
 	written := h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"})
@@ -113,14 +107,12 @@ func TestAMessageThatNobodyClaimedIsPutOff(t *testing.T) {
 
 // Settling a request withdraws its messages on the channels that can, once for each of them.
 func TestASettledRequestWithdrawsItsMessages(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 	h.nowMs += notifyAfterMs
 	h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "board", Withdraws: true}, runs.Recipient{Principal: "user:ben", Channel: "board", Withdraws: true},
 		runs.Recipient{Principal: "user:cyd", Channel: "mail"})
-	_, change, err := h.decide(&runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ada"}, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}})
-	require.NoError(t, err)
+	_, change := h.decided(&runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ada"}, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}})
 	require.Len(t, change.NewEffects, 1)
 	require.Equal(t, "notify.board", change.NewEffects[0].WebhookID)
 	notice, err := model.NoticeOf(change.NewEffects[0])
@@ -133,14 +125,11 @@ func TestASettledRequestWithdrawsItsMessages(t *testing.T) {
 func TestAWithdrawalThatIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, permanent := range map[string]bool{"at once": true, "after the last attempt": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 			h.nowMs += notifyAfterMs
 			h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "board", Withdraws: true})
-			_, change, err := h.decide(&runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ada"}, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}})
-			require.NoError(t, err)
+			_, change := h.decided(&runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ada"}, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}})
 			effect, before := change.NewEffects[0], h.run("r").LastEventID
 			for {
 				claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effect.EffectID}).Effect
@@ -204,8 +193,7 @@ func TestAMessageGoesToTheNextAddress(t *testing.T) {
 
 // A settled request needs no message at another address: the retry finds that out.
 func TestASettledRequestHasNoNextAddress(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 	h.nowMs += notifyAfterMs
 	written := h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"})
@@ -231,9 +219,7 @@ func TestAMessageThatCountsOthersHasANextAddress(t *testing.T) {
 		"settled":             {allow("r", "a"), true},
 		"its run is finished": {&runs.CancelRun{RunID: "r"}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			advance := h.raiseNoticed(suspend("r", 1, approval("a")))
 			h.nowMs += notifyAfterMs
 			written := h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"})

@@ -11,8 +11,7 @@ import (
 )
 
 func TestOpenRequestsOfARunAreBoundedInBytes(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	fence := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Run.Run.Fence
 	raise := func(id string, bytes int) error {

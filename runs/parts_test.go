@@ -18,9 +18,7 @@ func part(runID string, given ...api.UserQuestionAnswer) *runs.AnswerQuestion {
 }
 
 func TestPartsOfAnAnswer(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", survey("q"))
+	h := parallelHouse(t).wait("r", survey("q"))
 	first := part("r", written("text", "later"))
 	first.Resolution.Justification = "as agreed"
 	reply := h.must(first)
@@ -87,9 +85,7 @@ func TestPartChecksInOrder(t *testing.T) {
 		{"an unknown question alone", part("r", chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 		{"the last one with an unknown question", part("r", chosen("one", "x"), written("text", "t"), chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			h.wait("r", survey("q"))
 			h.must(part("r", chosen("many", "y")))
 			_, change, err := h.decide(test.command)
@@ -124,9 +120,7 @@ func TestWholeGoesBeforeParts(t *testing.T) {
 		"an interrupt":         {&runs.InterruptSession{SessionID: "s"}, api.OutcomeCancelled, api.StatusInterrupted},
 		"the deadline":         {nil, api.OutcomeExpired, api.StatusCancelled},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			request := survey("q")
 			request.ExpiresAtMs = ms(startMs + 10)
 			h.wait("r", request)
@@ -147,25 +141,20 @@ func TestWholeGoesBeforeParts(t *testing.T) {
 }
 
 func TestPartsByTheSession(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", survey("q"))
+	h := parallelHouse(t).wait("r", survey("q"))
 	h.must(answerInSession(part("", chosen("one", "x"))))
 	h.must(answerInSession(part("", chosen("many", "x"), written("text", "t"))))
 	require.Equal(t, api.StatusRunning, h.run("r").Status)
 }
 
 func TestPartOfAWholeIsTheWhole(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", question("q"))
+	h := parallelHouse(t).wait("r", question("q"))
 	h.must(part("r", chosen("route", "north")))
 	require.Equal(t, api.OutcomeAnswered, h.request("r", "q").Outcome)
 	require.NotContains(t, h.eventTypes("r"), api.EventUserQuestionAnswered)
 
 	// A typed question accepts no parts.
-	h = newHouse(t)
-	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{"type":"integer"}`)})
+	h = newHouse(t).wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{"type":"integer"}`)})
 	h.refused(api.CodeQuestionAnswerEmpty, part("r", chosen("one", "x")))
 	h.refused(api.CodeQuestionAnswerEmpty, part("r"))
 	typed := part("r")
@@ -175,9 +164,7 @@ func TestPartOfAWholeIsTheWhole(t *testing.T) {
 }
 
 func TestPartsOfAClarification(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	command := park("q")
 	command.Request = survey("q")
 	runID := h.asked(command)
@@ -195,8 +182,7 @@ func TestPartsOfAClarification(t *testing.T) {
 
 // The service sets the members that show parts; a caller's are ignored.
 func TestPartsAreNotTakenFromTheWorker(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	request := survey("q")
 	request.PartialAnswers = []api.UserQuestionAnswer{chosen("one", "x")}
 	h.wait("r", request)

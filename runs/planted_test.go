@@ -49,8 +49,7 @@ func TestPlantedDefectsOfDecisionsAreFound(t *testing.T) {
 	t.Parallel()
 	decide := func(t *testing.T, lose func(*runs.Change)) error {
 		t.Helper()
-		h := newHouse(t)
-		h.wait("r", approval("a"))
+		h := newHouse(t).wait("r", approval("a"))
 		command := allow("r", "a")
 		require.NoError(t, runs.Prepare(command, h.newID))
 		state := copyState(h.load(command.Needs()))

@@ -91,8 +91,7 @@ func drawAmend(t *rapid.T, _ *house) runs.Command {
 func TestDecisionIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		h := newHouse(t)
-		h.wait("r", approval("a"), approval("b"), withInputSchema("c"), pair("d"), pair("e"), question("f"))
+		h := newHouse(t).wait("r", approval("a"), approval("b"), withInputSchema("c"), pair("d"), pair("e"), question("f"))
 		for range rapid.IntRange(0, 2).Draw(t, "before") {
 			_, err := h.do(drawDecision(t, h))
 			require.True(t, err == nil || refusal.CodeOf(err) != "")
@@ -147,8 +146,7 @@ func (h *house) before(state *runs.State) []string {
 func TestFacesAnswerInParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		h := newHouse(t)
-		h.wait("r", survey("q"))
+		h := newHouse(t).wait("r", survey("q"))
 		parts := []api.UserQuestionAnswer{
 			chosen("one", "x"), chosen("one", "y"), chosen("many", "x", "z"), chosen("many", "y"),
 			written("text", "now"), written("text", "later"),

@@ -65,9 +65,7 @@ func TestAnswerChecksInOrder(t *testing.T) {
 		{"an answer too many, when all others are right", answers(chosen("none", "x"), chosen("one", "x"), chosen("many", "x"), written("text", "t")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 		{"a value for a question that takes answers", runs.QuestionAnswer{RequestID: "q", Value: api.JSON(`1`)}, api.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			h.wait("r", survey("q"))
 			_, change, err := h.decide(&runs.AnswerQuestion{RunID: "r", Resolution: test.given})
 			require.Equal(t, test.detail, requireCode(t, test.code, err).Detail)
@@ -87,9 +85,7 @@ func TestAnswersThatAreTaken(t *testing.T) {
 		"declined":         {RequestID: "q", Declined: true, Justification: "not now"},
 		"declined with []": {RequestID: "q", Declined: true, Answers: []api.UserQuestionAnswer{}, Value: api.JSON(`null`)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", survey("q"))
 			reply := h.must(&runs.AnswerQuestion{RunID: "r", Resolution: given, Actor: runs.Actor{Name: "ann", Via: "inbox"}})
 			// Declining a plain question resumes the run.
@@ -112,8 +108,7 @@ func TestAnswersThatAreTaken(t *testing.T) {
 
 // One value typed by a JSON Schema.
 func TestTypedQuestion(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.wait("r", api.UserQuestionRequest{ID: "q", Kind: "amount", Payload: api.JSON(`{"question":"How many?"}`), ResponseSchema: api.JSON(`{"type":"object","properties":{"a/b":{"type":"integer"}},"required":["a/b"]}`)})
 	value := func(text string) *runs.AnswerQuestion {
 		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(text)}}
@@ -176,9 +171,7 @@ func TestQuestionChecksInOrder(t *testing.T) {
 
 // The run that a session's answer is routed to.
 func TestSessionAnswer(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	refusal := h.refused(api.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
 	require.Equal(t, "session s has no active run", refusal.Detail)
 	h.claim("r")
@@ -240,8 +233,7 @@ func TestCancelQuestion(t *testing.T) {
 	}
 	require.Equal(t, "run r is not waiting for user input", h.refused(api.CodeQuestionStateConflict, cancel("x", "")).Detail)
 
-	h = newHouse(t)
-	h.wait("r", question("q"))
+	h = newHouse(t).wait("r", question("q"))
 	require.Equal(t, "user-question request q cancelled", h.must(cancel("q", "")).Run.Run.Error)
 	require.Equal(t, "user-question request q cancelled", h.refused(api.CodeQuestionStateConflict, cancel("q", "")).Detail)
 }
@@ -250,12 +242,10 @@ func TestCancelQuestion(t *testing.T) {
 func TestQuestionOfAKind(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`"x"`, `null`, `{"a":[]}`, `17`} {
-		h := newHouse(t)
-		h.wait("r", api.UserQuestionRequest{ID: "q", Kind: "ask_user", Payload: api.JSON(`{"question":"Which?"}`)})
+		h := newHouse(t).wait("r", api.UserQuestionRequest{ID: "q", Kind: "ask_user", Payload: api.JSON(`{"question":"Which?"}`)})
 		h.must(&runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(value)}})
 	}
-	h := newHouse(t)
-	h.start("r")
+	h := newHouse(t).start("r")
 	h.refused(api.CodeInvalidRequest, suspend("r", 1, api.UserQuestionRequest{ID: "q", Payload: api.JSON(`{"question":"Which?"}`)}))
 }
 
@@ -272,9 +262,7 @@ func TestOwnWordsOnlyWhereTheyAreAccepted(t *testing.T) {
 		"with options and own words": {api.UserQuestion{ID: "one", Question: "One?", Options: options, AllowFreeform: new(true)}, true},
 		"without options":            {api.UserQuestion{ID: "one", Question: "One?"}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", api.UserQuestionRequest{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{test.asked, {ID: "two", Question: "Two?"}}})
 			given := []*runs.AnswerQuestion{
 				{RunID: "r", Resolution: answers(written("two", "fine"), written("one", "mine"))},
@@ -302,8 +290,7 @@ func TestOwnWordsOnlyWhereTheyAreAccepted(t *testing.T) {
 			h.must(&runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "x"), written("two", "fine"))})
 		})
 	}
-	h := newHouse(t)
-	h.start("r")
+	h := newHouse(t).start("r")
 	none := api.UserQuestion{ID: "one", Question: "One?", AllowFreeform: new(false)}
 	refused := h.refused(api.CodeInvalidRequest, suspend("r", 1, api.UserQuestionRequest{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{none}}))
 	require.Equal(t, "/questions/0/questions/0/allow_freeform", refused.Faults[0].Pointer)

@@ -22,8 +22,7 @@ func (h *house) positions(runIDs ...string) []int64 {
 
 // First come, first served: a session's second run never starts before the first is finished.
 func TestQueue(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	for _, runID := range []string{"d", "c", "b", "a"} {
 		h.create(runID)
 	}
@@ -69,9 +68,7 @@ func TestWhatPromotesTheNext(t *testing.T) {
 		"cancel question": &runs.CancelQuestion{RunID: "r", RequestID: "q"},
 		"expiry":          &runs.ExpireRequests{RunID: "r"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.start("r")
 			h.create("next")
 			h.create("last")
@@ -90,9 +87,7 @@ func TestWhatPromotesTheNext(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	require.False(t, h.must(&runs.InterruptSession{SessionID: "s"}).Interrupted, "a queued run is not active")
 	h.claim("r")
 	h.must(suspend("r", 1, approval("a"), question("q")))
@@ -118,8 +113,7 @@ func TestInterrupt(t *testing.T) {
 func TestEndSession(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"", "closing time"} {
-		h := newHouse(t)
-		h.wait("r", approval("a"), question("q"))
+		h := newHouse(t).wait("r", approval("a"), question("q"))
 		h.create("next")
 		h.create("last")
 		h.nowMs += 3
@@ -134,8 +128,7 @@ func TestEndSession(t *testing.T) {
 			}
 		}
 		require.Equal(t, api.ViaEnd, h.request("r", "a").Recorded().Via)
-		_, change, err := h.decide(&runs.EndSession{SessionID: "s"})
-		require.NoError(t, err)
+		_, change := h.decided(&runs.EndSession{SessionID: "s"})
 		require.True(t, change.Empty())
 		refusal := h.refused(api.CodeSessionEnded, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 		require.Equal(t, "session s has ended", refusal.Detail)
@@ -144,8 +137,7 @@ func TestEndSession(t *testing.T) {
 }
 
 func TestCreateSession(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	made := h.must(&runs.CreateSession{SessionID: "s", AgentID: "coder", ParentSessionID: "root", Metadata: api.JSON(`{"a":1}`)})
 	require.False(t, made.Existing)
 	// An absent agent or parent matches; different metadata is ignored.

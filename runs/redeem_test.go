@@ -11,9 +11,7 @@ import (
 )
 
 func TestRedeemGrant(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("a"), approval("b"), approval("no"), question("q")))
 	redeem := func(id string, change ...func(*runs.RedeemGrant)) runs.Command {
 		command := &runs.RedeemGrant{RunID: "r", RequestID: id, Fence: 1}
@@ -89,9 +87,7 @@ func TestRedeemGrant(t *testing.T) {
 
 // TestGrantIsNeverStored: rows and events do not contain the grant that a view adds.
 func TestGrantIsNeverStored(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("a")))
 	h.must(allow("r", "a"))
 	require.NotContains(t, string(h.request("r", "a").Resolution), "grant")
@@ -105,8 +101,7 @@ func TestGrantIsNeverStored(t *testing.T) {
 func TestRedeemGrantOfACallback(t *testing.T) {
 	t.Parallel()
 	raised := func() (*house, func(id string, fence, expiresAtMs int64) runs.Command) {
-		h := newHouse(t)
-		h.start("r")
+		h := newHouse(t).start("r")
 		h.must(suspend("r", 1, approval("a"), approval("b")))
 		h.must(allow("r", "a", "b"))
 		return h, func(id string, fence, expiresAtMs int64) runs.Command {

@@ -12,9 +12,7 @@ import (
 
 // A retried run keeps its decisions, and runs before the queued runs.
 func TestAFailedRunIsRetried(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("item"))
+	h := parallelHouse(t).wait("r", approval("item"))
 	h.must(allow("r", "item"))
 	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	h.create("next")
@@ -78,9 +76,7 @@ func TestAFailedRunIsNotRetriedNextToAnother(t *testing.T) {
 
 // Requests that were open when a run failed stay expired: a retry allows nothing.
 func TestARetriedRunIsAllowedNothingNew(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("item")))
 	h.must(&runs.Fail{RunID: "r", Fence: 1, Error: "broken"})
 	h.must(&runs.RetryRun{RunID: "r"})
@@ -90,9 +86,7 @@ func TestARetriedRunIsAllowedNothingNew(t *testing.T) {
 
 // A run that is released after its handler failed is claimable after the delay, with the error.
 func TestAFailedAttemptIsReleased(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	release := func() *runs.Release { return &runs.Release{RunID: "r", Fence: 1, LastError: "flaky", DelayMs: 1000} }
 	view := h.must(release()).Run.View()
 	require.EqualValues(t, 1, view.FailedAttempts)
@@ -128,8 +122,7 @@ func TestAFailedAttemptIsReleased(t *testing.T) {
 func TestAWaitResetsFailedAttempts(t *testing.T) {
 	t.Parallel()
 	failedOnce := func() *house {
-		h := newHouse(t)
-		h.start("r")
+		h := newHouse(t).start("r")
 		h.must(&runs.Release{RunID: "r", Fence: 1, LastError: "flaky"})
 		h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		h.rule("ls", param("command", "ls"))
@@ -151,8 +144,7 @@ func TestAWaitResetsFailedAttempts(t *testing.T) {
 
 // A call takes no slot of its session and its agent asks again, so it is not retried.
 func TestAFailedCallIsNotRetried(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	suspension := suspend("call", 0, approval("item")).Suspension
 	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "call", Kind: api.KindCall, Input: api.JSON(`"go"`), Suspend: &suspension})
 	h.must(allow("call", "item"))

@@ -12,8 +12,7 @@ import (
 
 // Raising an approval enqueues its review once, unless a rule settles it at once.
 func TestRaiseOwesReviews(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.AddRule{SessionID: "s", ToolName: "rm", Match: api.RuleMatch{AnyInput: true}})
 	h.start("r")
 	ruled := approval("ruled")
@@ -23,8 +22,7 @@ func TestRaiseOwesReviews(t *testing.T) {
 		command.SuspensionID, command.ReviewRequestIDs = "wait", []string{"a", "ruled", "q", "late", "none"}
 		return command
 	}
-	_, change, err := h.decide(raise())
-	require.NoError(t, err)
+	_, change := h.decided(raise())
 	h.flush()
 	handle := h.request("r", "a").Handle
 	require.Len(t, change.NewEffects, 1)

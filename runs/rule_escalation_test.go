@@ -107,8 +107,7 @@ func alsoFrom(selectors ...string) *api.Escalation {
 
 // A rule's payload includes also_from. An empty list is as absent.
 func TestAlsoFromIsPartOfARule(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	add := func(id string, e *api.Escalation) *runs.AddRule {
 		return &runs.AddRule{RuleID: id, ToolName: "bash", Match: anything, Effect: api.RuleAsk, Escalation: e}
 	}
@@ -194,9 +193,7 @@ func TestRulesWithoutAnEscalation(t *testing.T) {
 		"a rule of its own":  {api.RuleAsk, &api.Escalation{Steps: ofFinance.Steps, ByRule: &api.EscalationRule{RuleID: "x"}}, "/escalation/by_rule"},
 		"a name and members": {api.RuleAsk, &api.Escalation{Name: "night", AtDeadline: api.DeadlineKeep}, "/escalation/name"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			require.Equal(t, c.pointer, h.refused(api.CodeInvalidRequest, &runs.AddRule{ToolName: "bash", Match: anything, Effect: c.effect, Escalation: c.e}).Faults[0].Pointer)
 		})
 	}

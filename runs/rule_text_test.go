@@ -94,9 +94,7 @@ func TestRuleTexts(t *testing.T) {
 			`Allow the tool bash when a is exactly "` + strings.Repeat("é", 200) + `"… (cut, 402 bytes in all), in every session, until 2026-12-21T10:00:00Z.`,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			h.nowMs = december - 3_600_000
 			reply := h.must(&test.rule)
 			require.Equal(t, test.text, reply.Rule.Rule.Text)

@@ -13,8 +13,7 @@ import (
 )
 
 func TestAddRule(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	command := &runs.AddRule{ToolName: "bash", Match: param("command", "ls"), Actor: runs.Actor{Name: "ann"}}
 	reply := h.must(command)
 	require.False(t, reply.Existing)
@@ -43,8 +42,7 @@ func TestAddRule(t *testing.T) {
 
 // A chosen id is unique, and repeating the same call is accepted.
 func TestAddRuleAgain(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	body := func() *runs.AddRule {
 		return &runs.AddRule{RuleID: "mine", SessionID: "s", ToolName: "bash", Match: keys("k"), Reason: "why", MaxUses: 2, ExpiresAtMs: ms(startMs + 100)}
 	}
@@ -76,9 +74,7 @@ func TestAddRuleAgain(t *testing.T) {
 }
 
 func TestAddRuleToAnEndedSession(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	h.rule("before", keys("k"))
 	h.must(&runs.EndSession{SessionID: "s"})
 	h.refused(api.CodeSessionEnded, &runs.AddRule{SessionID: "s", Match: keys("k")})
@@ -87,8 +83,7 @@ func TestAddRuleToAnEndedSession(t *testing.T) {
 }
 
 func TestRevokeRule(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("mine", param("command", "ls"))
 	h.rule("all", param("command", "ps"), everywhere)
 	h.start("r")
@@ -114,8 +109,7 @@ func TestRevokeRule(t *testing.T) {
 
 // Settled requests stay settled when their rule is revoked.
 func TestRevokedAfterTheFact(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("mine", param("command", "ls"))
 	h.start("r")
 	h.must(suspend("r", 1, approval("a")))
@@ -125,9 +119,7 @@ func TestRevokedAfterTheFact(t *testing.T) {
 }
 
 func TestEndSessionRevokesItsRules(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	h.rule("b", param("command", "ls"))
 	h.rule("a", exactly(`1`), denying(""))
 	h.rule("all", param("command", "ls"), everywhere)
@@ -135,8 +127,7 @@ func TestEndSessionRevokesItsRules(t *testing.T) {
 	h.rule("gone", param("command", "ls"))
 	h.must(&runs.RevokeRule{RuleID: "gone", SessionID: "s", Actor: runs.Actor{Name: "ben"}})
 	h.nowMs++
-	_, change, err := h.decide(&runs.EndSession{SessionID: "s", Actor: runs.Actor{Name: "ann"}})
-	require.NoError(t, err)
+	_, change := h.decided(&runs.EndSession{SessionID: "s", Actor: runs.Actor{Name: "ann"}})
 	var revoked []string
 	for _, rule := range change.UpdatedRules {
 		revoked = append(revoked, rule.RuleID+" by "+rule.RevokedBy)
@@ -197,9 +188,7 @@ func TestRuleFaults(t *testing.T) {
 		{"forever past the cap", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAfterMs: ms(0), MaxAgeMs: 1_000}, []string{"/expires_after_ms"}},
 		{"an end past the cap", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAtMs: ms(startMs + 1_001), MaxAgeMs: 1_000}, []string{"/expires_at_ms"}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			require.Equal(t, test.pointers, pointersOf(h.refused(api.CodeInvalidRequest, &test.rule)))
 			require.Empty(t, h.rules)
 		})

@@ -51,8 +51,7 @@ func withKeys(id string, keys ...string) api.ApprovalRequest {
 
 // When rules settle everything, the run does not wait and the lease continues.
 func TestRulesSettleEverything(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	allowed := h.rule("ls", param("command", "ls"), func(c *runs.AddRule) { c.Reason = "harmless" })
 	denied := h.rule("rm", param("command", "rm **"), denying("no removing"))
 	h.start("r")
@@ -104,8 +103,7 @@ func TestRulesSettleEverything(t *testing.T) {
 
 // If its worker dies, the next one gets the same resolutions.
 func TestWorkerDiesAfterRulesSettled(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	h.must(suspend("r", 1, approval("a")))
@@ -118,8 +116,7 @@ func TestWorkerDiesAfterRulesSettled(t *testing.T) {
 
 // A lapsed lease that no other worker has claimed still works, and can still be claimed.
 func TestRulesAndALapsedLease(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	h.nowMs += api.DefaultLeaseMs + 5
@@ -132,8 +129,7 @@ func TestRulesAndALapsedLease(t *testing.T) {
 }
 
 func TestRulesSettleAPart(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	reply := h.must(suspend("r", 1, approval("a"), running("b", "make"), question("q")))
@@ -152,8 +148,7 @@ func TestRulesSettleAPart(t *testing.T) {
 }
 
 func TestRulesSettleNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.rule("ask", param("command", "git **"), asking)
 	h.rule("all", api.RuleMatch{ToolCallID: "call-x"}, func(c *runs.AddRule) { c.SessionID = "elsewhere" })
@@ -169,8 +164,7 @@ func TestRulesSettleNothing(t *testing.T) {
 
 // An ask rule wins over every allow rule: a person is asked.
 func TestAskBeatsAllow(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.rule("ask", api.RuleMatch{AnyInput: true}, asking, everywhere)
 	h.wait("r", approval("a"))
@@ -183,8 +177,7 @@ func TestAskBeatsAllow(t *testing.T) {
 
 // Attached waiting: requests that rules settle never wait, and the lease is unchanged.
 func TestRulesWhileAttached(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	run := h.must(hold("r", 1, approval("a"))).Run.Run
@@ -209,8 +202,7 @@ func TestRulesWhileAttached(t *testing.T) {
 
 // If some requests stay open, the holder loses the lease as usual.
 func TestRulesAndWhatIsStillOpen(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"))
 	h.start("r")
 	h.must(hold("r", 1, running("b", "make")))
@@ -232,9 +224,7 @@ func createWaiting(claim, stay bool, requests ...any) *runs.CreateRun {
 
 func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 	t.Parallel()
-	t.Run("without a claim it is free at once", func(t *testing.T) {
-		t.Parallel()
-		h := newHouse(t)
+	inHouse(t, "without a claim it is free at once", func(t *testing.T, h *house) {
 		h.rule("ls", param("command", "ls"))
 		reply := h.must(createWaiting(false, false, approval("a")))
 		require.Nil(t, reply.Claim)
@@ -245,9 +235,7 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 		require.Len(t, claim.Resume.Approvals, 1)
 	})
 	for name, stay := range map[string]bool{"with a claim": false, "attached": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.rule("ls", param("command", "ls"))
 			claim := h.must(createWaiting(true, stay, approval("a"))).Claim
 			require.NotNil(t, claim)
@@ -260,17 +248,13 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 			h.must(&runs.Complete{RunID: "r", Fence: 1})
 		})
 	}
-	t.Run("with a claim that ends", func(t *testing.T) {
-		t.Parallel()
-		h := newHouse(t)
+	inHouse(t, "with a claim that ends", func(t *testing.T, h *house) {
 		h.rule("ls", param("command", "ls"))
 		reply := h.must(createWaiting(true, false, approval("a"), running("b", "make")))
 		require.Nil(t, reply.Claim)
 		require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
 	})
-	t.Run("the run behind it waits its turn", func(t *testing.T) {
-		t.Parallel()
-		h := newHouse(t)
+	inHouse(t, "the run behind it waits its turn", func(t *testing.T, h *house) {
 		h.rule("ls", param("command", "ls"))
 		h.must(createWaiting(false, false, approval("a")))
 		h.create("next")
@@ -283,8 +267,7 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 
 // Expiry comes first: no rule settles an expired request.
 func TestRulesAndDeadlines(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", param("command", "ls"), uses(5))
 	h.start("r")
 	reply := h.must(suspend("r", 1, expiringApproval("late", h.nowMs), expiringApproval("soon", h.nowMs+1)))
@@ -303,8 +286,7 @@ func TestRulesAndDeadlines(t *testing.T) {
 
 // max_uses counts every decision, and the rule then ends.
 func TestMaxUses(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("twice", param("command", "ls"), uses(2))
 	h.start("r")
 	run := h.must(suspend("r", 1, approval("a"), running("x", "make"), approval("b"), approval("c"))).Run.Run
@@ -320,8 +302,7 @@ func TestMaxUses(t *testing.T) {
 // Every rule that is needed to cover the keys is counted as used, even if another one is named.
 // Unneeded rules are not counted.
 func TestUsesOfSeveralRules(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("1-j", keys("j"), uses(1))
 	h.rule("2-k", keys("k"), uses(1))
 	h.rule("3-jx", keys("j", "x"), uses(1))
@@ -335,8 +316,7 @@ func TestUsesOfSeveralRules(t *testing.T) {
 
 // via names the last rule that was needed, in order of creation.
 func TestWhichRuleIsNamed(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("z-j", keys("j"))
 	h.nowMs++
 	h.rule("y-k", keys("k"))
@@ -354,8 +334,7 @@ func TestWhichRuleIsNamed(t *testing.T) {
 
 // Rules apply until they expire, for their agent and in their session.
 func TestRulesThatDoNotHold(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("short", param("command", "ls"), func(c *runs.AddRule) { c.ExpiresAfterMs = ms(100) })
 	h.rule("agent", param("command", "make"), func(c *runs.AddRule) { c.AgentID = "builder" }, everywhere)
 	h.rule("other", param("command", "ps"), func(c *runs.AddRule) { c.SessionID = "other" })
@@ -377,8 +356,7 @@ func TestRulesThatDoNotHold(t *testing.T) {
 
 // Identical calls in one turn are separate requests: each is settled.
 func TestIdenticalCallsAreSettledEach(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.rule("ls", exactly(`{"command":"ls"}`), uses(2))
 	h.start("r")
 	var requests []any

@@ -20,9 +20,7 @@ func remembering(command *runs.ResolveApprovals, scope api.Remember) *runs.Resol
 
 // The rule is written with the decision and returned with it.
 func TestRemember(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", running("a", "rm -rf ./temp"))
+	h := parallelHouse(t).wait("r", running("a", "rm -rf ./temp"))
 	reply := h.must(remembering(allow("r", "a"), api.RememberSession))
 	written := h.rulesOf("s")
 	require.Len(t, written, 1)
@@ -55,9 +53,7 @@ func TestRemember(t *testing.T) {
 
 // A remembered compound command matches only the exact call.
 func TestRememberedCompoundCommand(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", running("a", "rm temp.txt && ls"))
+	h := parallelHouse(t).wait("r", running("a", "rm temp.txt && ls"))
 	h.must(remembering(allow("r", "a"), api.RememberAlways))
 	fence := h.claim("r")
 	h.must(suspend("r", fence, running("b", "rm temp.txt"), running("c", "rm -rf /"), running("d", "ls"), running("e", "rm temp.txt && ls ")))
@@ -98,9 +94,7 @@ func TestWhatWasRememberedForLabelsAllowsNothing(t *testing.T) {
 }
 
 func TestRememberAlways(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	command := remembering(deny("r", "a"), api.RememberAlways)
 	command.Resolutions[0].Reason, command.Resolutions[0].RememberForMs = "not here", ms(0)
 	require.NoError(t, runs.Prepare(command, h.newID))
@@ -124,9 +118,7 @@ func TestRememberAlways(t *testing.T) {
 
 // A session's rule ends with its session and applies nowhere else.
 func TestRememberSessionStaysThere(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	h.must(remembering(allow("r", "a"), api.RememberSession))
 	there := createWaiting(false, false, approval("x"))
 	there.SessionID, there.RunID = "u", "there"
@@ -139,9 +131,7 @@ func TestRememberSessionStaysThere(t *testing.T) {
 }
 
 func TestRememberTwoInOneBatch(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", running("a", "make"), running("b", "ls"), running("c", "ps"))
+	h := parallelHouse(t).wait("r", running("a", "make"), running("b", "ls"), running("c", "ps"))
 	command := allow("r", "a", "b", "c")
 	command.Resolutions[0].Remember, command.Resolutions[2].Remember = api.RememberSession, api.RememberAlways
 	command.Resolutions[2].Behavior = api.BehaviorDeny
@@ -174,18 +164,14 @@ func TestRememberTwoInOneBatch(t *testing.T) {
 
 // A refused batch writes no rule.
 func TestRememberIsAllOrNothing(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"))
+	h := parallelHouse(t).wait("r", approval("a"))
 	command := remembering(allow("r", "a", "nobody"), api.RememberAlways)
 	h.refused(api.CodeApprovalNotPending, command)
 	require.Empty(t, h.rules)
 }
 
 func TestRememberMatch(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", running("a", "npm test"))
+	h := parallelHouse(t).wait("r", running("a", "npm test"))
 	command := remembering(allow("r", "a"), api.RememberSession)
 	command.Resolutions[0].RememberMatch = &api.RuleMatch{Params: map[string]string{"command": "npm **"}}
 	h.must(command)
@@ -223,9 +209,7 @@ func TestRememberFaults(t *testing.T) {
 			r.Remember, r.RememberMatch = api.RememberAlways, &api.RuleMatch{ToolCallID: "c"}
 		}, 0, "remember/tool_call_id"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			h.wait("r", approval("a"), approval("b"))
 			command := remembering(allow("r", "b", "a"), "")
 			command.MaxRuleAgeMs = test.maxAge
@@ -243,9 +227,7 @@ func TestRememberFaults(t *testing.T) {
 
 // The cap shortens a default age, and a deny ignores another input.
 func TestRememberDefaults(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), approval("b"), approval("c"))
+	h := parallelHouse(t).wait("r", approval("a"), approval("b"), approval("c"))
 	short := remembering(allow("r", "a"), api.RememberSession)
 	short.MaxRuleAgeMs = 1_000
 	preview, err := runs.PreviewRule(approval("a"), "s", short.Resolutions[0], short.MaxRuleAgeMs, h.nowMs)
@@ -274,8 +256,7 @@ func TestRememberedInADirectory(t *testing.T) {
 	}
 	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberPrefix} {
 		for _, scope := range []api.Remember{api.RememberSession, api.RememberAlways} {
-			h := newHouse(t)
-			h.wait("r", in("/srv/app", "a", "npm test"))
+			h := newHouse(t).wait("r", in("/srv/app", "a", "npm test"))
 			command := remembering(allow("r", "a"), scope)
 			command.Resolutions[0].RememberAs = as
 			h.must(command)
@@ -284,16 +265,14 @@ func TestRememberedInADirectory(t *testing.T) {
 			require.Contains(t, h.request("r", "same").Recorded().Rule.Text, `, in the directory "/srv/app", in `)
 		}
 	}
-	h := newHouse(t)
-	h.wait("r", in("/srv/app", "a", "npm test"))
+	h := newHouse(t).wait("r", in("/srv/app", "a", "npm test"))
 	command := remembering(allow("r", "a"), api.RememberSession)
 	command.Resolutions[0].RememberAs = api.RememberTool
 	h.must(command)
 	h.must(suspend("r", h.claim("r"), in("/srv/other", "b", "npm test")))
 	require.False(t, h.request("r", "b").Open(), "every call of the tool is allowed, in any directory")
 
-	h = newHouse(t)
-	h.wait("r", in("/srv/app", "a", "npm test"))
+	h = newHouse(t).wait("r", in("/srv/app", "a", "npm test"))
 	h.must(remembering(deny("r", "a"), api.RememberAlways))
 	h.must(suspend("r", h.claim("r"), in("/srv/other", "b", "npm test")))
 	require.Equal(t, api.OutcomeDenied, h.request("r", "b").Recorded().Outcome)

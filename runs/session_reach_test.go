@@ -53,9 +53,7 @@ var sessionDecisions = map[string]struct {
 func TestSessionRoutesReachRunsOfTheTokensAgents(t *testing.T) {
 	t.Parallel()
 	for name, kind := range sessionDecisions {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.must(&runs.CreateSession{SessionID: "s", AgentID: "a"})
 			none := h.refused(api.CodeRunStateConflict, byAgentA(kind.decide("p")))
 			require.Nil(t, none.Recorded)
@@ -100,8 +98,7 @@ func TestSessionRoutesReachRunsOfTheTokensAgents(t *testing.T) {
 
 // A key that decided about another agent's run is a used key, and shows nothing of the run.
 func TestAKeyOfAnotherAgentsRunIsNotReplayed(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.raiseOf(api.KindInput, "b", "r", approval("p"))
 	keyed := func() *runs.ResolveApprovals {
 		command := approveInSession(allow("", "p"))
@@ -117,8 +114,7 @@ func TestAKeyOfAnotherAgentsRunIsNotReplayed(t *testing.T) {
 
 // The message with the answer has its id from the clarification, so the scope of the caller does not count.
 func TestAClarificationOfAnotherAgentsRunKeepsItsID(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateSession{SessionID: "parent"})
 	h.must(&runs.CreateSession{SessionID: "s", AgentID: "a", ParentSessionID: "parent"})
 	h.must(&runs.CreateRun{
@@ -138,8 +134,7 @@ func TestAClarificationOfAnotherAgentsRunKeepsItsID(t *testing.T) {
 
 // An interrupt is about the whole session, as its end is.
 func TestAnInterruptEndsRunsOfAllAgents(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.raiseOf(api.KindInput, "b", "r", approval("p"))
 	h.raiseOf(api.KindCall, "b", "call", approval("p"))
 	require.True(t, h.must(byAgentA(&runs.InterruptSession{SessionID: "s", Reason: "stop"})).Interrupted)
@@ -150,8 +145,7 @@ func TestAnInterruptEndsRunsOfAllAgents(t *testing.T) {
 // A token that is bound to agents may reach a run without reaching its session. It decides the run, and writes no rule
 // of the session, which would decide calls of other agents.
 func TestARuleIsRememberedOnlyForAReachedSession(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateSession{SessionID: "s", AgentID: "b"})
 	h.must(&runs.CreateRun{
 		SessionID: "s", SessionGiven: true, RunID: "r", AgentID: "a", Input: api.JSON(`"go"`),

@@ -140,8 +140,7 @@ type incomplete struct {
 func (c *incomplete) Spec() runs.Spec { return c.spec }
 
 func TestWhatASpecLeavesOutFailsClosed(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`)})
 	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	heartbeat := runs.Heartbeat{RunID: "r", Fence: 1}

@@ -18,9 +18,7 @@ func ms(value int64) *int64 { return &value }
 
 // The optional members of a question: docs/spec/v1.md#question-request.
 func TestSuspensionDefaults(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	sent := approval("a")
 	sent.Handle, sent.CreatedAtMs, sent.ExpiresAfterMs = "mine", 7, ms(500)
 	sent.InputSchema, sent.Metadata = api.JSON(`null`), api.JSON(`null`)
@@ -132,9 +130,7 @@ func TestSuspensionFaults(t *testing.T) {
 			q.ToolCallID, q.Kind, q.Metadata = long(257), long(201), api.JSON(`"m"`)
 		})}, []string{"/questions/0/tool_call_id", "/questions/0/kind", "/questions/0/metadata"}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, test.name, func(t *testing.T, h *house) {
 			require.Equal(t, test.pointers, pointersOf(h.refused(api.CodeInvalidRequest, suspend("r", 1, test.requests...))))
 			// The same faults, with pointers below the suspend member of a created run.
 			inCreate := make([]string, len(test.pointers))
@@ -195,9 +191,7 @@ func TestSuspensionLimits(t *testing.T) {
 
 // A request id is used once in a run.
 func TestRequestIDsAreUsedOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), question("q"))
+	h := parallelHouse(t).wait("r", approval("a"), question("q"))
 	h.must(allow("r", "a"))
 	h.must(answer("r", "q", "north"))
 	fence := h.claim("r")
@@ -264,8 +258,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 // A recursive schema is harmless until a value makes it exponentially expensive. Without a budget the
 // check of the value would never end.
 func TestSchemaThatAValueMakesExpensive(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(
 		`{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`)})
 	value := func(depth int) *runs.AnswerQuestion {
@@ -292,8 +285,7 @@ func TestUsefulSchemasAreTaken(t *testing.T) {
 			t.Parallel()
 			a := approval("a")
 			a.InputSchema = api.JSON(schema)
-			h := newHouse(t)
-			h.wait("r", a)
+			h := newHouse(t).wait("r", a)
 			command := allow("r", "a")
 			command.Resolutions[0].UpdatedInput = api.JSON(`{"left":{"right":{}},"list":[1,[2,{"a":"b"}]]}`)
 			if name == "nothing" || name == "pattern" {
@@ -307,8 +299,7 @@ func TestUsefulSchemasAreTaken(t *testing.T) {
 
 // A value's faults have a fixed order and a maximum number.
 func TestSchemaFaultsInOrder(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{
 		"properties":{"a":{"type":"string"},"b":{"items":{"type":"integer"}}},"additionalProperties":false}`)})
 	answered := func(value string) *runs.AnswerQuestion {
@@ -325,9 +316,7 @@ func TestSchemaFaultsInOrder(t *testing.T) {
 }
 
 func TestHints(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	hinted := func(hints ...api.Hint) (api.ApprovalRequest, api.UserQuestionRequest) {
 		asked, question := approval("a"), question("q")
 		asked.Hints, question.Hints = hints, hints

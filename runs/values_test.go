@@ -66,9 +66,7 @@ func TestNullValue(t *testing.T) {
 		"verbatim null with a decline":      {nullable, declining(verbatim(`null`)), api.CodeQuestionDeclinedAnswers, ""},
 		"a decline that is said verbatim":   {survey("q"), declining(verbatim(``)), "", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", test.question)
 			if test.code != "" {
 				h.refused(test.code, test.command)
@@ -98,9 +96,7 @@ func declining(command *runs.AnswerQuestion) *runs.AnswerQuestion {
 
 // A second null answer to a clarification has no effect.
 func TestNullAnswersAClarificationOnce(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
+	h := parallelHouse(t).family()
 	command := park("q")
 	command.Request = typedQuestion(`{"type":["integer","null"]}`)
 	runID := h.asked(command)
@@ -116,9 +112,7 @@ func TestNullAnswersAClarificationOnce(t *testing.T) {
 
 // A dialect's runtime payload is recorded, reported and handed over.
 func TestRuntimePayload(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.start("r")
+	h := parallelHouse(t).start("r")
 	h.must(hold("r", 1, approval("a"), question("q")))
 	h.must(&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 		{RequestID: "a", Behavior: api.BehaviorAllow, RuntimePayload: api.JSON(`{"decision":"accept"}`)},
@@ -173,9 +167,7 @@ func TestFingerprintOfDialects(t *testing.T) {
 		"another verbatim":     {word, nothing, false},
 		"verbatim and answers": {word, plain(), false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t)
+		inHouse(t, name, func(t *testing.T, h *house) {
 			h.wait("r", question("q"))
 			first, again := *test.first, *test.again
 			h.must(&first)
@@ -187,8 +179,7 @@ func TestFingerprintOfDialects(t *testing.T) {
 		})
 	}
 	// The fingerprint from before dialects existed.
-	h := newHouse(t)
-	h.wait("r", question("q"))
+	h := newHouse(t).wait("r", question("q"))
 	h.must(plain())
 	key := model.RecordKey{Operation: model.OperationQuestion, Scope: "s", IdempotencyKey: "k"}
 	digest, err := document.Digest(api.JSON(`{"operation":"user_question","target":"r",

@@ -23,9 +23,7 @@ func requireJSON(t *testing.T, want string, view any) {
 
 // Members without a value are omitted.
 func TestRunView(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.create("r")
+	h := parallelHouse(t).create("r")
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"queued",
 		"submitted_at_ms":1000000,"updated_at_ms":1000000,"queued_position":1,
@@ -96,8 +94,7 @@ func TestRunView(t *testing.T) {
 }
 
 func TestRunViewOfAFullRun(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	h.must(&runs.CreateRun{
 		SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`{"a": [1, 2]}`), AgentID: "coder", ParentRunID: "p",
 		Metadata: api.JSON(`{"m":1}`), SourcePlugin: "chat", SourceKind: "mail", ActorID: "ann", Caller: "token-7",
@@ -141,8 +138,7 @@ func TestTextPreview(t *testing.T) {
 
 // The view of a session: docs/spec/v1.md#session-view.
 func TestSessionView(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	view := func() api.SessionView {
 		session := h.states["s"].Session
 		record := model.SessionRecord{Session: *session}
@@ -192,9 +188,7 @@ func TestSessionView(t *testing.T) {
 }
 
 func TestPendingViews(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.wait("r", approval("a"), question("q"))
+	h := parallelHouse(t).wait("r", approval("a"), question("q"))
 	pending := func(id string) *model.PendingRequest {
 		return &model.PendingRequest{Request: *h.request("r", id), AgentID: "default", RunKind: api.KindInput}
 	}
@@ -207,8 +201,7 @@ func TestPendingViews(t *testing.T) {
 
 // The answer as the worker passes it to its model: docs/spec/v1.md#answers-and-summary.
 func TestLabelledAnswers(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
+	h := parallelHouse(t)
 	asked := survey("q")
 	asked.Questions[1].Options[2].Description, asked.Questions[1].Options[2].Preview = "the last", "+ z"
 	declined := survey("d")
