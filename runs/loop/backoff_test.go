@@ -18,8 +18,7 @@ func TestRunThatFailsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for _, stuck := range []int{1, 40} {
 		t.Run(fmt.Sprint(stuck), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
 				store := newDueStore()
 				store.addDue(stuck) // more than a batch, and first in the order
 				for runID := range store.dueAtMs {
@@ -102,8 +101,7 @@ func TestALockedSessionDelaysNoOtherDeadline(t *testing.T) {
 	t.Parallel()
 	for _, locked := range []int{1, 40} {
 		t.Run(fmt.Sprint(locked), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
 				store := &lockedStore{newDueStore(), map[string]bool{}}
 				store.addDue(locked) // more than the concurrency
 				for runID := range store.dueAtMs {

@@ -30,6 +30,13 @@ var (
 	_ RetentionStore = runs.Store(nil)
 )
 
+// inBubble runs a test on a clock of its own, next to others.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
 func nowMs() int64 { return time.Now().UnixMilli() }
 
 // logs collects a loop's log, safe to read while the loop runs.
@@ -164,8 +171,7 @@ func (s *dueStore) addDue(n int) {
 }
 
 func TestExpirySweepsUntilNothingIsDue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := newDueStore()
 		store.addDue(10_000)
 		store.dueAtMs["later"] = nowMs() + 60_000
@@ -215,8 +221,7 @@ func TestFailingRunDoesNotStopThePass(t *testing.T) {
 }
 
 func TestTwoReplicasSweepAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := newDueStore()
 		store.addDue(3000)
 		store.takes = time.Millisecond
@@ -238,8 +243,7 @@ func TestExpiryFollowsTheStoresClock(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]int64{"same": 0, "ahead": 3_600_000, "behind": -3_600_000} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
 				store := newDueStore()
 				store.clockAheadMs = ahead
 				begin := nowMs()
@@ -260,8 +264,7 @@ func TestExpiryFollowsTheStoresClock(t *testing.T) {
 }
 
 func TestCommitWakesTheExpiryLoop(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := newDueStore()
 		stop := goOn(t, NewExpiry(store, ExpiryOptions{Logger: (&logs{}).logger()}).Run)
 		defer stop()
@@ -285,8 +288,7 @@ func TestCommitWakesTheExpiryLoop(t *testing.T) {
 }
 
 func TestLoopBacksOffAfterFailures(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := newDueStore()
 		store.addDue(3)
 		store.failing["due"] = runs.ErrUnavailable
@@ -314,8 +316,7 @@ func TestLoopBacksOffAfterFailures(t *testing.T) {
 }
 
 func TestLoopEndsWithTheStore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := newDueStore()
 		store.addDue(500)
 		for runID := range store.dueAtMs {
@@ -328,8 +329,7 @@ func TestLoopEndsWithTheStore(t *testing.T) {
 }
 
 func TestLoopEndsInTheMiddleOfAPass(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := newDueStore()
 		store.addDue(1000)
 		store.takes = time.Second

@@ -60,8 +60,7 @@ func (s *recordStore) left() int {
 }
 
 func TestRetentionDeletesOnlyWhatIsTooOld(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &recordStore{}
 		store.add(2500, defaultIdempotencyRetention+time.Millisecond)
 		store.add(70, defaultIdempotencyRetention)
@@ -74,8 +73,7 @@ func TestRetentionDeletesOnlyWhatIsTooOld(t *testing.T) {
 }
 
 func TestRetentionPassIsBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &recordStore{}
 		store.add(maxRetentionBatches+30, time.Hour)
 		out := &logs{}
@@ -97,8 +95,7 @@ func TestRetentionPassIsBounded(t *testing.T) {
 }
 
 func TestRetentionTellsWhatItDidBeforeAFailure(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &recordStore{failing: errors.New("disk is full")}
 		store.add(3000, 30*24*time.Hour)
 		result, err := NewRetention(store, RetentionOptions{}).RunOnce(t.Context())

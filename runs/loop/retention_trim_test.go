@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -126,8 +125,7 @@ func (s *recordStore) TrimSession(context.Context, string, int64, int) (upkeep.T
 }
 
 func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &finishedStore{}
 		store.finish("large", 3*time.Hour, 25)
 		store.finish("stays", 3*time.Hour, 5)
@@ -153,8 +151,7 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 
 // A session that outlived its runs, or never had one, is found page by page.
 func TestASessionWithoutRunsIsDeletedLater(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		old, young := nowMs()-2*time.Hour.Milliseconds(), nowMs()
 		store := &finishedStore{events: map[string]int{}, sessions: []model.Session{
 			{SessionID: "a", FirstKeptEventID: 8, LastEventID: 7, UpdatedAtMs: old},
@@ -177,8 +174,7 @@ func TestASessionWithoutRunsIsDeletedLater(t *testing.T) {
 
 // A pass over sessions without runs is bounded too, and the next one goes on where it ended.
 func TestASessionWithVeryManyKeysGoesInSeveralPasses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		old := nowMs() - 2*time.Hour.Milliseconds()
 		store := &finishedStore{events: map[string]int{"b": 2*(maxTrims-1) + 1}}
 		for _, id := range []string{"a", "b", "c"} {
@@ -211,8 +207,7 @@ func (s *failingSweeps) SweepIdempotency(context.Context, int64, int) (int, erro
 func (s *failingSweeps) SweepRules(context.Context, int64, int) (int, error) { return 0, s.failure }
 
 func TestAFailedSweepDoesNotKeepOldRuns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &failingSweeps{failure: errors.New("no answer within 15 s")}
 		store.wedged = []reads.DueRun{{SessionID: "wedged", RunID: "over"}}
 		store.finish("r", 2*time.Hour, 5)
@@ -227,8 +222,7 @@ func TestAFailedSweepDoesNotKeepOldRuns(t *testing.T) {
 
 // A pass is bounded even if many runs must stay, and the runs after them are reached.
 func TestWhatMustStayDoesNotHideWhatIsBehindIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &finishedStore{}
 		for n := range maxTrims + 10 {
 			id := time.Duration(n).String()
@@ -248,8 +242,7 @@ func TestWhatMustStayDoesNotHideWhatIsBehindIt(t *testing.T) {
 }
 
 func TestAClosedStoreEndsTheRetention(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		store := &finishedStore{}
 		store.finish("r", 2*time.Hour, 1)
 		store.blocked["r"] = runs.ErrClosed

@@ -32,9 +32,7 @@ func writes(w *runs.Writes, sessionID string) bool {
 const lockTimeout = 100 * time.Millisecond
 
 func TestASessionThatGetsNoLockInTimeIsSetAside(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		var foreign atomic.Bool
 		foreign.Store(true)
 		m.onCommit = func(w runs.Writes) error {
@@ -77,9 +75,7 @@ func TestASessionThatGetsNoLockInTimeIsSetAside(t *testing.T) {
 }
 
 func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		m.onCommit = func(w runs.Writes) error {
 			if writes(&w, "blocked") {
 				time.Sleep(lockTimeout)
@@ -105,9 +101,7 @@ func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
 }
 
 func TestAFailingSessionIsTriedAside(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		var failing atomic.Bool
 		failing.Store(true)
 		var tries atomic.Int32
@@ -153,9 +147,7 @@ func TestAFailingSessionIsTriedAside(t *testing.T) {
 }
 
 func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		blocked := map[string]bool{}
 		m.onCommit = func(w runs.Writes) error {
@@ -324,9 +316,7 @@ func TestALargeCommandOfALockedSessionIsCarriedOutBesideItsLane(t *testing.T) {
 }
 
 func TestCloseTakesInWhatIsCarriedOutAside(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		gate, tries := make(chan struct{}), 0
 		m.onCommit = func(runs.Writes) error {
 			if tries++; tries == 1 {

@@ -55,9 +55,7 @@ func held(m *memory) (release func()) {
 }
 
 func TestWhatArrivesMeanwhileIsOneBatch(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		c := loading(m, door.Options{Lanes: 1, MaxBatch: 16})
 		defer c.Close()
@@ -80,9 +78,7 @@ func TestWhatArrivesMeanwhileIsOneBatch(t *testing.T) {
 }
 
 func TestCommandsOfOneSessionSeeEachOtherInOrder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		c := loading(m, door.Options{Lanes: 4})
 		defer c.Close()
@@ -106,9 +102,7 @@ func TestCommandsOfOneSessionSeeEachOtherInOrder(t *testing.T) {
 }
 
 func TestARefusedCommandFailsAlone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		m.onCommit = func(w runs.Writes) error {
 			for _, run := range w.NewRuns {
@@ -188,9 +182,7 @@ func TestAnUnknownOutcomeIsNotTriedAgain(t *testing.T) {
 }
 
 func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
 		notices := make(chan reads.Notice, 10)
@@ -256,9 +248,7 @@ func TestAStopWaitsForNobodysWork(t *testing.T) {
 }
 
 func TestAPanicFailsItsCommandAlone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		var log bytes.Buffer
 		c := loading(m, door.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("damaged", "r"))).err)
@@ -301,9 +291,7 @@ func TestAPanicOfTheEngineIsNotTheEnd(t *testing.T) {
 }
 
 func TestWhoGivesUpInTheQueueTakesTheCommandBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
@@ -324,9 +312,7 @@ func TestWhoGivesUpInTheQueueTakesTheCommandBack(t *testing.T) {
 }
 
 func TestACallerWhoGivesUpDoesNotStopTheTransaction(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
 		c := loading(m, door.Options{Lanes: 1})
@@ -342,9 +328,7 @@ func TestACallerWhoGivesUpDoesNotStopTheTransaction(t *testing.T) {
 }
 
 func TestCloseFinishesWhatItTook(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		c := loading(m, door.Options{Lanes: 1, MaxBatch: 2})
 		var calls []<-chan result

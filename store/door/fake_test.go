@@ -6,6 +6,8 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"testing"
+	"testing/synctest"
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
@@ -49,6 +51,13 @@ func newMemory() *memory {
 		locks: map[string]*sync.Mutex{}, states: map[string]*runs.State{}, sessionOf: map[string]string{},
 		records: map[model.RecordKey]*model.IdempotencyRecord{},
 	}
+}
+
+// inBubble runs a test on an engine and a clock of its own, next to others.
+func inBubble(t *testing.T, test func(t *testing.T, m *memory)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newMemory()) })
 }
 
 func (m *memory) SessionOf(_ context.Context, runID string) (string, error) {

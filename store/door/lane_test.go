@@ -19,9 +19,7 @@ import (
 )
 
 func TestALockedSessionHoldsUpNoOther(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		c := loading(m, door.Options{Lanes: 1, MaxBatch: 8})
 		defer c.Close()
 		m.lock("locked", true)
@@ -53,9 +51,7 @@ func TestALockedSessionHoldsUpNoOther(t *testing.T) {
 }
 
 func TestTheWaitForALockedSessionHasAnEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		c := loading(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 		defer c.Close()
 		m.lock("locked", true)
@@ -81,9 +77,7 @@ func TestTheWaitForALockedSessionHasAnEnd(t *testing.T) {
 }
 
 func TestALockedSessionInARefusedBatch(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		refused := false
 		m.onCommit = func(runs.Writes) error {
@@ -118,9 +112,7 @@ func TestALockedSessionInARefusedBatch(t *testing.T) {
 }
 
 func TestCloseEndsTheWaitForALockedSession(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		c := loading(m, door.Options{Lanes: 1})
 		m.lock("locked", true)
 		m.lock("freed", true)
@@ -138,9 +130,7 @@ func TestCloseEndsTheWaitForALockedSession(t *testing.T) {
 }
 
 func TestWhatIsLargeRidesWithFew(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		c := loading(m, door.Options{Lanes: 1, MaxBatch: 16, MaxBatchBytes: 1000, MaxBatchRows: 6})
 		defer c.Close()
@@ -175,9 +165,7 @@ func TestWhatIsLargeRidesWithFew(t *testing.T) {
 }
 
 func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		var log lockedBuffer
 		c := loading(m, door.Options{

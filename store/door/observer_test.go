@@ -79,9 +79,7 @@ func TestAnObserverIsToldOfLanes(t *testing.T) {
 }
 
 func TestACommandThatWaitsForALockedSessionIsTheOldest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		m.lock("s", true)
 		c := loading(m, door.Options{Lanes: 1})
 		call := do(t.Context(), c, create("s", "r"))

@@ -46,9 +46,7 @@ func ask(runID, requestID string) *runs.AskClarification {
 }
 
 func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		c := loading(m, door.Options{Lanes: 1, MaxBatch: 32})
 		defer c.Close()
 		asker(t, c, "r")
@@ -106,9 +104,7 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 }
 
 func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
 		asker(t, c, "r")
@@ -135,9 +131,7 @@ func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
 
 // TestWhatIsOwedIsToldAfterTheCommit shows which effects a notice lists, and when.
 func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		notices := make(chan reads.Notice, 16)
 		c := loading(m, door.Options{
 			Lanes: 1, NewID: numbered(), Announce: func(n reads.Notice) { notices <- n },
@@ -190,9 +184,7 @@ func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 }
 
 func TestARefusedBatchTellsOfNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		notices := make(chan reads.Notice, 16)
 		c := loading(m, door.Options{Retries: 1, Announce: func(n reads.Notice) { notices <- n }})
 		asker(t, c, "r")

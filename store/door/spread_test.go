@@ -24,9 +24,7 @@ func inFlight(c *door.Door) (lanes int) {
 
 // Few callers share the transactions of one lane. If that lane is blocked, the others are used.
 func TestFewCommandsGoInOneLane(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		release := held(m)
 		c := loading(m, door.Options{Lanes: 2})
 		defer c.Close()
@@ -56,9 +54,7 @@ func TestFewCommandsGoInOneLane(t *testing.T) {
 
 // Many callers get a second lane, and lose it when there are few again.
 func TestManyCommandsGoInAllLanes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
+	inBubble(t, func(t *testing.T, m *memory) {
 		m.onCommit = func(runs.Writes) error { time.Sleep(10 * time.Millisecond); return nil }
 		c := loading(m, door.Options{Lanes: 2})
 		defer c.Close()
