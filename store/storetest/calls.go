@@ -100,12 +100,10 @@ var callTests = map[string]func(*harness){
 		h.create("s", "two")
 		for _, query := range []reads.RunQuery{{}, {PriorityActive: true}, {SessionID: "s"}, {Last: true}} {
 			query.Kind, query.Limit = api.KindInput, 10
-			list, err := h.store.Runs(h.ctx, query)
-			require.NoError(h, err)
+			list := h.runs(query)
 			require.Equal(h, []string{"two"}, runIDs(list))
 			query.WithCalls = true
-			list, err = h.store.Runs(h.ctx, query)
-			require.NoError(h, err)
+			list = h.runs(query)
 			require.ElementsMatch(h, []string{"one", "two"}, runIDs(list))
 			count, err := h.store.CountRuns(h.ctx, query)
 			require.NoError(h, err)

@@ -35,8 +35,7 @@ var claimTests = map[string]func(*harness){
 		h.refuse(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 	},
 	"claim/a lapsed lease is claimable again and can be revived before": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		h.clock.Advance(api.DefaultLeaseMs - 1)
 		require.Empty(h, h.claimable())
 		h.clock.Advance(1)
@@ -99,8 +98,7 @@ var claimTests = map[string]func(*harness){
 		}, list)
 	},
 	"claim/a cancelled run tells its holder": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		h.do(&runs.CancelRun{RunID: "r", Reason: "no", Actor: person})
 		require.True(h, h.do(&runs.Heartbeat{RunID: "r", Fence: fence}).CancelRequested)
 		h.refuse(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: fence})

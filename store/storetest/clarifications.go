@@ -99,8 +99,7 @@ var clarificationTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, string(written), string(claimed.Run.Requester))
 		requireText(h, string(opened.Run.Run.Input), claimed.Run.Input)
-		list, err := h.store.Runs(h.ctx, reads.RunQuery{Kind: api.KindParentClarification, Limit: 10})
-		require.NoError(h, err)
+		list := h.runs(reads.RunQuery{Kind: api.KindParentClarification, Limit: 10})
 		require.Len(h, list, 1)
 		require.Equal(h, *record, list[0])
 		of, _, err := h.store.SettledAfter(h.ctx, clarificationID, 0)
@@ -149,8 +148,7 @@ var clarificationTests = map[string]func(*harness){
 		fence := h.child("asker")
 		clarificationID := h.asked("asker", fence, "q", false)
 		h.do(&runs.Complete{RunID: "asker", Fence: fence})
-		_, settled, err := h.store.SettledAfter(h.ctx, "asker", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("asker", 0)
 		require.Len(h, settled, 1)
 		require.Equal(h, api.OutcomeExpired, settled[0].Outcome)
 		require.Len(h, h.pendingQuestions("parent"), 1, "it stays open for the parent")
@@ -177,8 +175,7 @@ var clarificationTests = map[string]func(*harness){
 		h.carryOut()
 		require.Len(h, h.effects(reads.EffectQuery{Limit: 10}), 1)
 		require.Len(h, h.pendingQuestions(""), 1)
-		list, err := h.store.Runs(h.ctx, reads.RunQuery{SessionID: "parent", Limit: 10})
-		require.NoError(h, err)
+		list := h.runs(reads.RunQuery{SessionID: "parent", Limit: 10})
 		require.Len(h, list, 1)
 	},
 	"clarification/a request id is one's own in the whole session": func(h *harness) {
@@ -327,8 +324,7 @@ func (h *harness) declinesMany(decline func()) {
 		}
 	}
 	require.Equal(h, asked-1, declined)
-	_, settled, err := h.store.SettledAfter(h.ctx, "asker", 0)
-	require.NoError(h, err)
+	settled := h.settledAfter("asker", 0)
 	require.Len(h, settled, asked)
 	h.do(&runs.Complete{RunID: "asker", Fence: fence})
 	events := h.events("parent")

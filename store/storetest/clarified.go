@@ -161,8 +161,7 @@ func deliverID(clarificationID string) string {
 func (h *harness) pendingQuestions(sessionID string) []model.PendingRequest {
 	h.Helper()
 	query := reads.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Limit: 1_000}
-	list, err := h.store.PendingRequests(h.ctx, query)
-	require.NoError(h, err)
+	list := h.pending(query)
 	count, err := h.store.CountPendingRequests(h.ctx, query)
 	require.NoError(h, err)
 	require.Equal(h, count, int64(len(list)))

@@ -60,8 +60,7 @@ var columnTests = map[string]func(*harness){
 		require.Len(h, list, 4)
 		for i := range list {
 			listed.add("rules", ruleColumns(&list[i].Rule))
-			record, err := h.store.Rule(h.ctx, list[i].Rule.RuleID)
-			require.NoError(h, err)
+			record := h.rule(list[i].Rule.RuleID)
 			single.add("rules", ruleColumns(&record.Rule))
 		}
 		h.requireRows("rules", ruleColumns(&rules.Rule{}), listed, single)

@@ -54,8 +54,7 @@ var effectTests = map[string]func(*harness){
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.run(clarificationID).Run.Status)
 	},
 	"effect/a watch over a worker is due when it may be gone": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{
 			Hold: true, CancelWhenAbandoned: true, Approvals: []api.ApprovalRequest{approval("a")},
 		}})

@@ -24,8 +24,7 @@ var eventTests = map[string]func(*harness){
 	"events/about requests alone": func(h *harness) {
 		suspension := approvals("a", "b")
 		suspension.Questions = questions("q").Questions
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"step"}`), api.JSON(`{"type":"output","content":"x"}`)}})
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension})
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
@@ -51,9 +50,7 @@ var eventTests = map[string]func(*harness){
 			q.AboutRequests, q.Limit, q.MaxBytes = true, 2, 1<<20
 			for more := true; more; {
 				var part []model.Event
-				var err error
-				part, more, err = h.store.EventsWithin(h.ctx, q)
-				require.NoError(h, err)
+				part, more = h.eventsWithin(q)
 				found = append(found, part...)
 				q.After = part[len(part)-1].EventID
 			}
@@ -152,8 +149,7 @@ var eventTests = map[string]func(*harness){
 		outputs := h.session("s").Outputs
 		require.Equal(h, "last", outputs[len(outputs)-1].Content)
 		require.EqualValues(h, api.MaxOutputsShown+11, h.session("s").View().OutputsCount, "of all runs")
-		list, err := h.store.Runs(h.ctx, reads.RunQuery{Limit: 10})
-		require.NoError(h, err)
+		list := h.runs(reads.RunQuery{Limit: 10})
 		for _, listed := range list {
 			require.Empty(h, listed.Outputs, "lists show how many there are")
 			require.NotNil(h, listed.View().Outputs)
@@ -194,8 +190,7 @@ var eventTests = map[string]func(*harness){
 
 		page := func(q reads.EventQuery) (ids []int64, more bool) {
 			q.Limit = max(q.Limit, 1)
-			events, more, err := h.store.EventsWithin(h.ctx, q)
-			require.NoError(h, err)
+			events, more := h.eventsWithin(q)
 			for _, event := range events {
 				ids = append(ids, event.EventID)
 			}
@@ -258,8 +253,7 @@ var eventTests = map[string]func(*harness){
 	},
 	"events/a page is the same however much of it waits for a turn": func(h *harness) {
 		random := rand.New(rand.NewPCG(1, 2))
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		for range 4 {
 			events := make([]api.JSON, 10)
 			for i := range events {
@@ -277,8 +271,7 @@ var eventTests = map[string]func(*harness){
 					break
 				}
 			}
-			events, more, err := h.store.EventsWithin(h.ctx, q)
-			require.NoError(h, err)
+			events, more := h.eventsWithin(q)
 			require.Equal(h, all[after:after+fit], events, "%+v", q)
 			require.Equal(h, after+fit < len(all), more, "%+v", q)
 		}

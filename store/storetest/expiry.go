@@ -38,8 +38,7 @@ var expiryTests = map[string]func(*harness){
 		require.Equal(h, []string{"s-2/r-2", "s-1/r-1"}, due())
 		open := func(kind model.RequestKind, atMs int64) (ids []string) {
 			query := reads.RequestQuery{Kind: kind, Limit: 10, OpenAtMs: atMs}
-			rows, err := h.store.PendingRequests(h.ctx, query)
-			require.NoError(h, err)
+			rows := h.pending(query)
 			for i := range rows {
 				ids = append(ids, rows[i].Request.RequestID)
 			}

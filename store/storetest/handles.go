@@ -87,8 +87,7 @@ var handleTests = map[string]func(*harness){
 		wait("r2", &api.SessionAbout{Label: "nightly", Origin: &api.SessionOrigin{Project: "shop", Host: "ada"}})
 		h.wait("other", "elsewhere", approvals("b"))
 		requireAbout := func(label string) {
-			pending, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &reads.Budget{MaxBytes: 1 << 20}})
-			require.NoError(h, err)
+			pending := h.pending(reads.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &reads.Budget{MaxBytes: 1 << 20}})
 			require.Len(h, pending, 3)
 			for _, one := range pending {
 				want := label
@@ -124,8 +123,7 @@ var handleTests = map[string]func(*harness){
 		h.do(&runs.Suspend{RunID: "r", Fence: h.child("r"), Suspension: approvals("a")})
 		h.wait("parent", "above", approvals("b"))
 		want := map[string]string{"child": "parent", "parent": ""}
-		pending, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &reads.Budget{MaxBytes: 1 << 20}})
-		require.NoError(h, err)
+		pending := h.pending(reads.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &reads.Budget{MaxBytes: 1 << 20}})
 		require.Len(h, pending, 2)
 		for _, one := range pending {
 			require.Equal(h, want[one.Request.SessionID], one.ApprovalView("").ParentSessionID)
@@ -148,8 +146,7 @@ var handleTests = map[string]func(*harness){
 				}},
 			})
 		}
-		all, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
-		require.NoError(h, err)
+		all := h.pending(reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.Len(h, all, 6)
 		foundIn := func(within reads.Reader, q reads.RequestQuery) (sessions []string) {
 			q.Kind, q.Budget = model.KindApproval, &reads.Budget{MaxBytes: 1 << 20}
@@ -179,8 +176,7 @@ var handleTests = map[string]func(*harness){
 				}},
 			})
 		}
-		first, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 1})
-		require.NoError(h, err)
+		first := h.pending(reads.RequestQuery{Kind: model.KindApproval, Limit: 1})
 		found, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{
 			Kind: model.KindApproval, InputDigest: first[0].Request.Approval().InputDigest, Limit: calls, Budget: &reads.Budget{MaxBytes: 2 * size * calls},
 		})
@@ -207,8 +203,7 @@ var handleTests = map[string]func(*harness){
 	"requests/the oldest of a session": func(h *harness) {
 		oldest := func(q reads.RequestQuery) string {
 			q.Kind, q.SessionID, q.Oldest = model.KindApproval, "s", true
-			list, err := h.store.PendingRequests(h.ctx, q)
-			require.NoError(h, err)
+			list := h.pending(q)
 			require.LessOrEqual(h, len(list), 1)
 			if len(list) == 0 {
 				return ""
@@ -217,8 +212,7 @@ var handleTests = map[string]func(*harness){
 			return list[0].Request.RequestID
 		}
 		require.Empty(h, oldest(reads.RequestQuery{}))
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		for n := range 12 {
 			// The order of the ids differs from the order of time.
 			h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{Hold: true, Approvals: approvals(numbered("a", 99-n)).Approvals}})
@@ -246,14 +240,12 @@ var handleTests = map[string]func(*harness){
 		require.NotNil(h, open.PartialAnswers)
 		require.True(h, open.Open())
 		require.Equal(h, due, open.DueAtMs)
-		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
-		require.NoError(h, err)
+		list := h.pending(reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 		require.Len(h, list, 1)
 		require.Equal(h, open, list[0].Request)
 		h.refuse(api.CodeQuestionStateConflict, part("speed"))
 		h.do(part("route"))
-		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r", 0)
 		require.Equal(h, api.OutcomeAnswered, settled[0].Outcome)
 		require.Nil(h, settled[0].PartialAnswers)
 		require.Equal(h, []string{"r"}, h.claimable())
@@ -267,8 +259,7 @@ var handleTests = map[string]func(*harness){
 		h.do(look("ada", api.Acknowledged))
 		h.do(look("ben", api.Acknowledged))
 		require.True(h, h.do(look("ben", api.Acknowledged)).Existing)
-		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
-		require.NoError(h, err)
+		list := h.pending(reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		shown := list[0].ApprovalView("").Acknowledgement
 		require.Len(h, shown, 2)
 		require.Equal(h, api.Acknowledgement{
@@ -284,8 +275,7 @@ var handleTests = map[string]func(*harness){
 
 		h.do(look("ada", api.Acknowledged))
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r", 0)
 		require.Nil(h, settled[0].Acknowledgement)
 		refused := h.refuse(api.CodeRequestSettled, look("ben", api.Acknowledged))
 		require.Equal(h, api.OutcomeAllowed, refused.Recorded.Outcome)
@@ -300,12 +290,10 @@ var handleTests = map[string]func(*harness){
 		request := func() *model.Request { return &h.run("r").Requests[0] }
 		first := request().Progress()
 		require.Equal(h, model.EscalationState{NextAtMs: h.clock.NowMs()}, first)
-		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
-		require.NoError(h, err)
+		list := h.pending(reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.Equal(h, first, list[0].Request.Progress())
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r", 0)
 		require.Nil(h, settled[0].EscalationState)
 	},
 	"parts/questions without an answer are counted": func(h *harness) {

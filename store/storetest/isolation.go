@@ -19,8 +19,7 @@ import (
 // isolationTests check that trouble with one session does not affect others.
 var isolationTests = map[string]func(*harness){
 	"isolation/many and large events of one session and small commands of others": func(h *harness) {
-		h.create("large", "large")
-		fence := h.claim("large")
+		fence := h.started("large", "large")
 		payload := make([]byte, 1000)
 		for i := range payload {
 			payload[i] = 'x'
@@ -45,8 +44,7 @@ var isolationTests = map[string]func(*harness){
 		require.Len(h, h.events("large"), 3+cap(appended)*len(events))
 	},
 	"isolation/what one call appends is there whole or not at all": func(h *harness) {
-		h.create("large", "large")
-		fence := h.claim("large")
+		fence := h.started("large", "large")
 		events := slices.Repeat([]api.JSON{api.JSON(`{"type":"step","text":"` + strings.Repeat("x", 1000) + `"}`)}, api.MaxEventsPerCall)
 		const calls = 4
 		appended := make(chan error, calls)

@@ -207,8 +207,7 @@ func endedRulesInJournal(h *harness) {
 	}
 	require.Equal(h, []string{"a", "b", "c", "d", "e"}, revoked)
 	for _, id := range []string{"used-up", "expired"} {
-		rule, err := h.store.Rule(h.ctx, id)
-		require.NoError(h, err)
+		rule := h.rule(id)
 		require.Equal(h, "user:bo", rule.Rule.RevokedBy)
 	}
 }

@@ -74,8 +74,7 @@ var keyedEventTests = map[string]func(*harness){
 // database.
 func oneKeyOneAppend(h *harness, stores ...runs.Store) {
 	for name, events := range map[string][]api.JSON{"few": aProgress, "many": manySteps(api.MaxEventsPerCall)} {
-		h.create(name, name)
-		fence := h.claim(name)
+		fence := h.started(name, name)
 		var wait sync.WaitGroup
 		var appended atomic.Int64
 		replies, errs := make([]runs.Reply, 32), make([]error, 32)

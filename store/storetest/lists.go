@@ -24,8 +24,7 @@ func (h *harness) pageRuns(q reads.RunQuery) []string {
 	h.Helper()
 	var ids []string
 	for range 100 {
-		page, err := h.store.Runs(h.ctx, q)
-		require.NoError(h, err)
+		page := h.runs(q)
 		require.LessOrEqual(h, len(page), q.Limit)
 		ids = append(ids, runIDs(page)...)
 		if len(page) < q.Limit {
@@ -72,15 +71,13 @@ var listTests = map[string]func(*harness){
 			{reads.RunQuery{Limit: 100, Status: "\x00"}, []string{}},
 			{reads.RunQuery{Limit: 100, After: &reads.RunPosition{RunID: "\x00"}}, []string{}},
 		} {
-			list, err := h.store.Runs(h.ctx, test.query)
-			require.NoError(h, err)
+			list := h.runs(test.query)
 			require.Equal(h, test.want, runIDs(list), "%+v", test.query)
 		}
 		count, err := h.store.CountRuns(h.ctx, reads.RunQuery{Status: api.StatusCancelled})
 		require.NoError(h, err)
 		require.Equal(h, int64(len(over)), count)
-		bySession, err := h.store.Runs(h.ctx, reads.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: api.KindInput, Limit: 100})
-		require.NoError(h, err)
+		bySession := h.runs(reads.RunQuery{SessionID: "s-001", AgentID: "agent-001", Kind: api.KindInput, Limit: 100})
 		require.Len(h, bySession, 3)
 	},
 	"list/runs carry what their views need": func(h *harness) {
@@ -89,8 +86,7 @@ var listTests = map[string]func(*harness){
 		h.wait("s-2", "r-2", questions("q"))
 		h.create("s-2", "r-3")
 		h.create("s-2", "r-4")
-		list, err := h.store.Runs(h.ctx, reads.RunQuery{Limit: 10})
-		require.NoError(h, err)
+		list := h.runs(reads.RunQuery{Limit: 10})
 		require.Len(h, list, 4)
 		for i := range list {
 			require.Equal(h, h.run(list[i].Run.RunID), &list[i])
@@ -225,8 +221,7 @@ var listTests = map[string]func(*harness){
 			var got []reads.RequestPosition
 			query := reads.RequestQuery{Kind: model.KindApproval, Limit: limit}
 			for {
-				page, err := h.store.PendingRequests(h.ctx, query)
-				require.NoError(h, err)
+				page := h.pending(query)
 				for _, pending := range page {
 					require.Equal(h, model.DefaultAgentID, pending.AgentID)
 					require.Equal(h, api.KindInput, pending.RunKind)
@@ -242,12 +237,10 @@ var listTests = map[string]func(*harness){
 		count, err := h.store.CountPendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, SessionID: "b"})
 		require.NoError(h, err)
 		require.Equal(h, int64(4), count)
-		list, err := h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
-		require.NoError(h, err)
+		list := h.pending(reads.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 		require.Len(h, list, 1)
 		h.do(&runs.ResolveApprovals{RunID: "run-of-b", Resolutions: allow("z", "Z", "y.1"), Actor: person})
-		list, err = h.store.PendingRequests(h.ctx, reads.RequestQuery{Kind: model.KindApproval, SessionID: "b", Limit: 10})
-		require.NoError(h, err)
+		list = h.pending(reads.RequestQuery{Kind: model.KindApproval, SessionID: "b", Limit: 10})
 		require.Len(h, list, 1)
 		require.Equal(h, "y-1", list[0].Request.RequestID)
 	},

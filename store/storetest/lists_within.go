@@ -59,8 +59,7 @@ var budgetTests = map[string]func(*harness){
 		}
 		// The last ones that fit, not the first.
 		budget := &reads.Budget{MaxBytes: 3 * 3 * bytes}
-		last, err := h.store.Runs(h.ctx, reads.RunQuery{Last: true, Limit: 100, Budget: budget})
-		require.NoError(h, err)
+		last := h.runs(reads.RunQuery{Last: true, Limit: 100, Budget: budget})
 		require.True(h, budget.Cut)
 		require.Less(h, len(last), rows)
 		require.Equal(h, numbered("r", rows-1), last[len(last)-1].Run.RunID)
@@ -102,8 +101,7 @@ func (h *harness) pages() map[string]func() page {
 			q := reads.RunQuery{PriorityActive: priority}
 			return func(limit int, budget *reads.Budget) (keys []string) {
 				q.Limit, q.Budget = limit, budget
-				rows, err := h.store.Runs(h.ctx, q)
-				require.NoError(h, err)
+				rows := h.runs(q)
 				for i := range rows {
 					require.Len(h, rows[i].Requests, 2)
 					q.After = &reads.RunPosition{SubmittedAtMs: rows[i].Run.SubmittedAtMs, RunID: rows[i].Run.RunID}
@@ -118,8 +116,7 @@ func (h *harness) pages() map[string]func() page {
 			q := reads.RequestQuery{Kind: kind}
 			return func(limit int, budget *reads.Budget) (keys []string) {
 				q.Limit, q.Budget = limit, budget
-				rows, err := h.store.PendingRequests(h.ctx, q)
-				require.NoError(h, err)
+				rows := h.pending(q)
 				for i := range rows {
 					request := &rows[i].Request
 					q.After = &reads.RequestPosition{SessionID: request.SessionID, RunID: request.RunID, RequestID: request.RequestID}

@@ -118,8 +118,7 @@ var loadBytesTests = map[string]func(*harness){
 		}
 	},
 	"load/of many exact rules about one input as many as fit, and a person is asked": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		call := approval("a")
 		match := digestOf(h, string(call.Input))
 		for n := range 5 {

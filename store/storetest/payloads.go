@@ -52,13 +52,11 @@ var payloadTests = map[string]func(*harness){
 	"payload/reads of many runs leave it out": func(h *harness) {
 		h.create("s", "r")
 		require.Nil(h, h.run("r").Run.Input)
-		list, err := h.store.Runs(h.ctx, reads.RunQuery{Limit: 1})
-		require.NoError(h, err)
+		list := h.runs(reads.RunQuery{Limit: 1})
 		require.Nil(h, list[0].Run.Input)
 	},
 	"payload/a checkpoint stays until it is replaced": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		suspension := approvals("a")
 		suspension.Checkpoint = api.JSON(`"one"`)
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension})

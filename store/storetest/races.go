@@ -71,8 +71,7 @@ func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
 		require.NoError(h, err)
 		require.Len(h, settled, 1)
 		resolved := 0
-		events, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: run, Limit: 100, MaxBytes: api.MaxReplyBytes})
-		require.NoError(h, err)
+		events, _ := h.eventsWithin(reads.EventQuery{RunID: run, Limit: 100, MaxBytes: api.MaxReplyBytes})
 		for i := range events {
 			if events[i].Type == api.EventUserQuestionResolved {
 				resolved++

@@ -46,8 +46,7 @@ var resolutionTests = map[string]func(*harness){
 		reply := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		require.Len(h, reply.Claim.Resume.Approvals, 1)
 		require.Equal(h, "b", reply.Claim.Resume.Approvals[0].Request.ID)
-		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r", 0)
 		require.Len(h, settled, 2)
 	},
 	"resolve/any bad item leaves every approval open and writes nothing": func(h *harness) {
@@ -106,8 +105,7 @@ var resolutionTests = map[string]func(*harness){
 		record := h.run("r-2")
 		require.Equal(h, api.StatusCancelled, record.Run.Status)
 		require.Equal(h, "user-question request q cancelled: never mind", record.Run.Error)
-		_, settled, err := h.store.SettledAfter(h.ctx, "r-2", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r-2", 0)
 		require.Len(h, settled, 2)
 		late := h.refuse(api.CodeQuestionStateConflict, &runs.CancelQuestion{RunID: "r-2", RequestID: "q", Actor: person})
 		require.Equal(h, api.OutcomeCancelled, late.Recorded.Outcome)

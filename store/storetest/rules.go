@@ -29,8 +29,7 @@ func (h *harness) addRule(sessionID, ruleID string, match api.RuleMatch) {
 func (h *harness) settledBy(sessionID, runID string, request api.ApprovalRequest) string {
 	h.Helper()
 	h.wait(sessionID, runID, api.Suspension{Approvals: []api.ApprovalRequest{request}})
-	_, settled, err := h.store.SettledAfter(h.ctx, runID, 0)
-	require.NoError(h, err)
+	settled := h.settledAfter(runID, 0)
 	h.do(&runs.CancelRun{RunID: runID})
 	if len(settled) == 0 {
 		return ""
@@ -52,6 +51,13 @@ func digestOf(h *harness, input string) api.RuleMatch {
 }
 
 // rules walks the list by its cursor.
+func (h *harness) rule(ruleID string) *rules.Record {
+	h.Helper()
+	record, err := h.store.Rule(h.ctx, ruleID)
+	require.NoError(h, err)
+	return record
+}
+
 func (h *harness) rules(q reads.RuleQuery) []string {
 	h.Helper()
 	var ids []string
@@ -112,8 +118,7 @@ var ruleTests = map[string]func(*harness){
 		for n, sessionID := range []string{"s-1", "s-2"} {
 			run := numbered("r", n)
 			h.wait(sessionID, run, suspension)
-			_, settled, err := h.store.SettledAfter(h.ctx, run, 0)
-			require.NoError(h, err)
+			settled := h.settledAfter(run, 0)
 			var made []string
 			for i := range settled {
 				made = append(made, settled[i].RequestID+" "+settled[i].RuleID)
@@ -173,8 +178,7 @@ var ruleTests = map[string]func(*harness){
 			require.Equal(h, &api.EscalationRule{RuleID: id}, stamped.ByRule)
 			require.Equal(h, e.Steps, stamped.Steps)
 			require.Empty(h, stamped.AtDeadline)
-			record, err := h.store.Rule(h.ctx, id)
-			require.NoError(h, err)
+			record := h.rule(id)
 			require.Equal(h, e, record.View().Escalation)
 		}
 	},
@@ -188,8 +192,7 @@ var ruleTests = map[string]func(*harness){
 			of := *hint
 			of.RuleID = id
 			require.Equal(h, []api.Hint{of, request.Hints[0]}, h.run("r-" + id).Requests[0].Approval().Hints)
-			record, err := h.store.Rule(h.ctx, id)
-			require.NoError(h, err)
+			record := h.rule(id)
 			require.Equal(h, api.RuleHint, record.Rule.Effect)
 			require.Equal(h, hint, record.View().Hint)
 
@@ -204,8 +207,7 @@ var ruleTests = map[string]func(*harness){
 		h.do(&runs.CancelRun{RunID: "r-1"})
 		h.wait("s", "r-2", approvals("a", "b"))
 		require.Equal(h, api.StatusWaitingForApproval, h.run("r-2").Run.Status)
-		record, err := h.store.Rule(h.ctx, "l")
-		require.NoError(h, err)
+		record := h.rule("l")
 		require.Equal(h, []int64{3, 3}, []int64{record.Rule.Uses, record.Hits})
 		require.EqualValues(h, 3, record.View().Uses)
 	},

@@ -66,9 +66,7 @@ func (h *harness) raiseWhile(round, ruleID string, change func(), stores []runs.
 // hits returns how many requests a rule has settled.
 func (h *harness) hits(ruleID string) int64 {
 	h.Helper()
-	record, err := h.store.Rule(h.ctx, ruleID)
-	require.NoError(h, err)
-	return record.Hits
+	return h.rule(ruleID).Hits
 }
 
 // changesHoldAtOnce changes rules of all sessions through the last store while approvals are
@@ -118,8 +116,7 @@ var ruleReplicaTests = map[string]func(*harness){
 			return err
 		}
 		uses := func() int64 {
-			record, err := h.store.Rule(h.ctx, "l")
-			require.NoError(h, err)
+			record := h.rule("l")
 			require.Equal(h, record.Rule.Uses, record.Hits, "each use is a request that the rule has settled")
 			return record.Rule.Uses
 		}

@@ -55,8 +55,7 @@ var sessionTests = map[string]func(*harness){
 			require.Equal(h, api.StatusCancelled, h.run(numbered("queued", n)).Run.Status)
 		}
 		require.Empty(h, h.claimable())
-		_, settled, err := h.store.SettledAfter(h.ctx, "r-0", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r-0", 0)
 		require.Len(h, settled, 1)
 		require.Equal(h, api.OutcomeCancelled, settled[0].Outcome)
 

@@ -217,10 +217,39 @@ func (h *harness) session(sessionID string) *model.SessionRecord {
 	return record
 }
 
+func (h *harness) runs(q reads.RunQuery) []model.RunRecord {
+	h.Helper()
+	list, err := h.store.Runs(h.ctx, q)
+	require.NoError(h, err)
+	return list
+}
+
+func (h *harness) pending(q reads.RequestQuery) []model.PendingRequest {
+	h.Helper()
+	list, err := h.store.PendingRequests(h.ctx, q)
+	require.NoError(h, err)
+	return list
+}
+
+// settledAfter returns the requests of a run that were settled after one.
+func (h *harness) settledAfter(runID string, after int64) []model.Request {
+	h.Helper()
+	_, settled, err := h.store.SettledAfter(h.ctx, runID, after)
+	require.NoError(h, err)
+	return settled
+}
+
 // create creates a run.
 func (h *harness) create(sessionID, runID string) runs.Reply {
 	h.Helper()
 	return h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`"do it"`)})
+}
+
+// started creates a run, claims it and returns the fence.
+func (h *harness) started(sessionID, runID string) int64 {
+	h.Helper()
+	h.create(sessionID, runID)
+	return h.claim(runID)
 }
 
 // claim claims a run and returns the fence.
@@ -240,8 +269,7 @@ func fenceOf(tb testing.TB, reply runs.Reply) int64 {
 // wait creates a run that waits for the suspension, unattached.
 func (h *harness) wait(sessionID, runID string, suspension api.Suspension) {
 	h.Helper()
-	h.create(sessionID, runID)
-	fence := h.claim(runID)
+	fence := h.started(sessionID, runID)
 	h.do(&runs.Suspend{RunID: runID, Fence: fence, Suspension: suspension})
 }
 
@@ -258,9 +286,15 @@ func (h *harness) claimable(agentIDs ...string) []string {
 
 func (h *harness) events(sessionID string) []model.Event {
 	h.Helper()
-	events, _, err := h.store.EventsWithin(h.ctx, reads.EventQuery{SessionID: sessionID, Limit: 10_000, MaxBytes: 1 << 30})
-	require.NoError(h, err)
+	events, _ := h.eventsWithin(reads.EventQuery{SessionID: sessionID, Limit: 10_000, MaxBytes: 1 << 30})
 	return events
+}
+
+func (h *harness) eventsWithin(q reads.EventQuery) (events []model.Event, more bool) {
+	h.Helper()
+	events, more, err := h.store.EventsWithin(h.ctx, q)
+	require.NoError(h, err)
+	return events, more
 }
 
 func typesOf(events []model.Event) []api.EventType {

@@ -14,8 +14,7 @@ import (
 
 var suspensionTests = map[string]func(*harness){
 	"suspend/both kinds, questions are shown first": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		suspension := questions("q")
 		suspension.Approvals = approvals("a-1", "a-2").Approvals
 		suspension.SuspensionID = "pause"
@@ -39,8 +38,7 @@ var suspensionTests = map[string]func(*harness){
 		require.Equal(h, api.StatusWaitingForApproval, h.run("r").Run.Status)
 	},
 	"suspend/the same call again, and another payload": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		suspension := approvals("a")
 		suspension.SuspensionID = "pause"
 		require.False(h, h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: suspension}).Existing)
@@ -73,8 +71,7 @@ var suspensionTests = map[string]func(*harness){
 		h.wait("s-2", "r-2", approvals("a"))
 	},
 	"suspend/hold keeps the lease and takes each answer in place": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		first := approvals("a")
 		first.Hold = true
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: first})
@@ -88,8 +85,7 @@ var suspensionTests = map[string]func(*harness){
 		require.Equal(h, "r", run.RunID)
 		require.Len(h, settled, 1)
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
-		_, settled, err = h.store.SettledAfter(h.ctx, "r", settled[0].SettledNumber)
-		require.NoError(h, err)
+		settled = h.settledAfter("r", settled[0].SettledNumber)
 		require.Len(h, settled, 1)
 		require.Equal(h, "a", settled[0].RequestID)
 		require.Equal(h, api.StatusRunning, h.run("r").Run.Status)
@@ -97,8 +93,7 @@ var suspensionTests = map[string]func(*harness){
 		h.do(&runs.Complete{RunID: "r", Fence: fence})
 	},
 	"suspend/decisions are read within a limit of bytes": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		ids := []string{"a", "b", "c", "d", "e", "f"}
 		for _, id := range ids {
 			held := approvals(id)
@@ -107,11 +102,9 @@ var suspensionTests = map[string]func(*harness){
 			h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
 			h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow(id), Actor: person})
 		}
-		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
-		require.NoError(h, err)
+		settled := h.settledAfter("r", 0)
 		require.Len(h, settled, api.MaxReplyBytes/900_000)
-		_, settled, err = h.store.SettledAfter(h.ctx, "r", settled[len(settled)-1].SettledNumber)
-		require.NoError(h, err)
+		settled = h.settledAfter("r", settled[len(settled)-1].SettledNumber)
 		require.Len(h, settled, len(ids)-api.MaxReplyBytes/900_000)
 		var all []string
 		for request, err := range reads.Settled(h.ctx, h.store, "r") {
@@ -124,8 +117,7 @@ var suspensionTests = map[string]func(*harness){
 		}
 	},
 	"suspend/a holder that dies loses nothing": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		held := approvals("a", "b")
 		held.Hold = true
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
@@ -183,8 +175,7 @@ var suspensionTests = map[string]func(*harness){
 		require.Empty(h, none)
 	},
 	"suspend/withdraw": func(h *harness) {
-		h.create("s", "r")
-		fence := h.claim("r")
+		fence := h.started("s", "r")
 		held := approvals("a", "b")
 		held.Hold = true
 		h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: held})
