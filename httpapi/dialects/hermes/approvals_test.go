@@ -13,8 +13,7 @@ import (
 
 // testApprovals holds docs/spec/hermes.md#approval-respond as far as one caller sees it.
 func testApprovals(t *testing.T, s *service) {
-	t.Run("every choice, by its id", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "every choice, by its id", func(t *testing.T) {
 		for choice, outcome := range map[string]api.Outcome{
 			"once": api.OutcomeAllowed, "session": api.OutcomeAllowed, "always": api.OutcomeAllowed, "deny": api.OutcomeDenied,
 		} {
@@ -40,14 +39,12 @@ func testApprovals(t *testing.T, s *service) {
 			}
 		}
 	})
-	t.Run("without a choice it is denied", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "without a choice it is denied", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1"))
 		s.respond(t, made.SessionID, `"approval_id":"`+made.handle(t, "a1")+`"`).is(http.StatusOK, chose("deny"))
 		require.Equal(t, api.OutcomeDenied, s.now(t, made).Resume.Approvals[0].Resolution.Outcome)
 	})
-	t.Run("choices that there are not", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "choices that there are not", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1"))
 		for value, shown := range map[string]string{
 			"null": "null", `""`: "", `"Once"`: "Once", `"once "`: "once ", `"allow"`: "allow", "true": "true", "0": "0",
@@ -58,8 +55,7 @@ func testApprovals(t *testing.T, s *service) {
 		s.post(t, "/api/approval/respond", `{"choice":"x"}`).is(http.StatusBadRequest, failed("session_id is required"))
 		require.Len(t, s.now(t, made).PendingApprovals, 1)
 	})
-	t.Run("without an id: the oldest, and it is told which", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "without an id: the oldest, and it is told which", func(t *testing.T) {
 		made := s.waiting(t, approvals("b", "a"))
 		for _, id := range []string{"b", "a"} {
 			for _, none := range []string{"", `,"approval_id":""`, `,"approval_id":null`, `,"approval_id":0`, `,"approval_id":[]`} {
@@ -76,8 +72,7 @@ func testApprovals(t *testing.T, s *service) {
 		got.is(http.StatusOK, chose("once"))
 		require.Empty(t, got.Header.Get("X-Approval-Id"), "ok although nothing was there")
 	})
-	t.Run("an id under another name", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an id under another name", func(t *testing.T) {
 		made := s.waiting(t, approvals("b", "a"))
 		for _, name := range []string{"approvalId", "Approval_ID", "approval-id", "approvalid", "clarify_id", "request_id", "requestId", "handle"} {
 			for _, rest := range []string{"", `,"approval_id":""`, `,"run_id":"` + made.RunID + `"`, `,"yolo":true`} {
@@ -91,8 +86,7 @@ func testApprovals(t *testing.T, s *service) {
 		s.respond(t, made.SessionID, `"choice":"deny","approvalId":"","handle":null`).is(http.StatusOK, chose("deny"))
 		s.respond(t, made.SessionID, `"choice":"deny","approvalId":"x","approval_id":"`+made.handle(t, "a")+`"`).is(http.StatusOK, chose("deny"))
 	})
-	t.Run("an id that is nobody's", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an id that is nobody's", func(t *testing.T) {
 		empty, full, mine := s.waiting(t, questions(free("q1"))), s.waiting(t, approvals("a1")), s.waiting(t, approvals("a1"))
 		for _, id := range []string{
 			`"gone"`, `"a1"`, `" "`, `"\u0000"`, `"a/b"`, "5", "true", `["x"]`, `{"a":1}`,

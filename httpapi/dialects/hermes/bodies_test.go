@@ -21,8 +21,7 @@ const noSession = "session_id is required"
 // type is an answer and never a failure.
 func testBodies(t *testing.T, s *service) {
 	responds := []string{"/api/approval/respond", "/api/clarify/respond"}
-	t.Run("what has no session", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what has no session", func(t *testing.T) {
 		for _, route := range responds {
 			for _, body := range []string{
 				"", " ", "{", "hello", "null", "[]", `[{"session_id":"s"}]`, `"s"`, "5", "\xff", `{"session_id":"s"} x`, `{"session_id":"s"`,
@@ -34,8 +33,7 @@ func testBodies(t *testing.T, s *service) {
 			}
 		}
 	})
-	t.Run("sessions that cannot be", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "sessions that cannot be", func(t *testing.T) {
 		for _, id := range []string{"5", "true", "[1]", `{"a":1}`, `"\u0000"`, `"a/b"`, `" "`, `"` + strings.Repeat("s", 300) + `"`, "1e999"} {
 			body := `{"session_id":` + id + `,"choice":"once","response":"x"`
 			s.post(t, responds[0], body+"}").is(http.StatusOK, chose("once"))
@@ -44,15 +42,13 @@ func testBodies(t *testing.T, s *service) {
 			s.post(t, responds[1], body+`,"clarify_id":"a"}`).is(http.StatusConflict, stale)
 		}
 	})
-	t.Run("the media type does not matter, nor do other members", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the media type does not matter, nor do other members", func(t *testing.T) {
 		for _, mediaType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1"} {
 			s.post(t, responds[0], `{"session_id":"nobody","choice":"deny","run_id":[],"mirror_token":1,"yolo":1}`, dialecttest.Header("Content-Type", mediaType)).
 				is(http.StatusOK, chose("deny"))
 		}
 	})
-	t.Run("a member that is given twice is refused", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a member that is given twice is refused", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1"))
 		for _, body := range []string{`"choice":"deny","choice":"once"`, `"choice":"once","choice":"once"`, `"choice":"once","x":{"a":1,"a":1}`} {
 			s.respond(t, made.SessionID, body).is(http.StatusBadRequest, failed("a member is given twice"))
@@ -60,8 +56,7 @@ func testBodies(t *testing.T, s *service) {
 		s.clarify(t, made.SessionID, `"response":"x","response":"y"`).is(http.StatusBadRequest, failed("a member is given twice"))
 		require.Len(t, s.now(t, made).PendingApprovals, 1)
 	})
-	t.Run("an edit does not allow the original input", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an edit does not allow the original input", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1"))
 		for _, edit := range []string{"updated_input", "updatedInput", "override_input", "overrideInput", "update_input", "edited_args", "newCommand", "edit"} {
 			for _, choice := range []string{"once", "session", "always"} {
@@ -74,16 +69,14 @@ func testBodies(t *testing.T, s *service) {
 		made = s.waiting(t, approvals("a1"))
 		s.respond(t, made.SessionID, `"choice":"once","updated_input":null`).is(http.StatusOK, chose("once"))
 	})
-	t.Run("who decides", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "who decides", func(t *testing.T) {
 		for _, route := range responds {
 			got := s.post(t, route, `{"session_id":"s","choice":"once"}`, dialecttest.Header("X-Actor", strings.Repeat("x", 201)))
 			require.Equal(t, http.StatusBadRequest, got.Status, "%s", got.Text)
 			require.Contains(t, got.Text, "{\n  \"error\": \"the X-Actor header")
 		}
 	})
-	t.Run("a body that is too large", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a body that is too large", func(t *testing.T) {
 		tooLarge := fmt.Sprintf("the body must have at most %d bytes", hermes.MaxBodyBytes)
 		for _, route := range responds {
 			fits := `{"session_id":"","ignored":"` + strings.Repeat("x", hermes.MaxBodyBytes-30) + `"}`
@@ -100,8 +93,7 @@ func testBodies(t *testing.T, s *service) {
 		s.clarify(t, "nobody", `"response":"`+long+`x"`).
 			is(http.StatusRequestEntityTooLarge, failed(fmt.Sprintf("the response must have at most %d bytes", hermes.MaxResponseBytes)))
 	})
-	t.Run("a Content-Length that is none", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a Content-Length that is none", func(t *testing.T) {
 		for _, length := range []string{"-1", "x", "1.5", "99999999999999999999"} {
 			connection, err := net.Dial("tcp", s.Server.Listener.Addr().String())
 			require.NoError(t, err)

@@ -17,8 +17,7 @@ const route = `{"id":"q1","tool_call_id":"c","questions":[{"id":"route","header"
 
 // testClarifications holds docs/spec/hermes.md#clarify-respond as far as one caller sees it.
 func testClarifications(t *testing.T, s *service) {
-	t.Run("an answer, by its id and without", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an answer, by its id and without", func(t *testing.T) {
 		for _, id := range []bool{true, false} {
 			made := s.waiting(t, questions(free("b"), free("a")))
 			member := ""
@@ -45,8 +44,7 @@ func testClarifications(t *testing.T, s *service) {
 			}
 		}
 	})
-	t.Run("an id under another name", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an id under another name", func(t *testing.T) {
 		made := s.waiting(t, questions(free("b"), free("a")))
 		for _, name := range []string{"clarifyId", "Clarify_ID", "approval_id", "requestId", "handle"} {
 			s.clarify(t, made.SessionID, `"response":"x","`+name+`":"`+made.handle(t, "a")+`"`).
@@ -56,8 +54,7 @@ func testClarifications(t *testing.T, s *service) {
 		s.clarify(t, made.SessionID, `"response":"x","handle":"x","clarify_id":"`+made.handle(t, "a")+`"`).is(http.StatusOK, took("x"))
 		s.clarify(t, made.SessionID, `"response":"x","handle":""`).is(http.StatusOK, took("x"))
 	})
-	t.Run("the aliases", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the aliases", func(t *testing.T) {
 		for members, response := range map[string]string{
 			`"answer":"x"`: "x", `"choice":"x"`: "x", `"response":null,"answer":null,"choice":"x"`: "x",
 			`"response":"r","answer":"a","choice":"c"`: "r", `"answer":"a","choice":"c"`: "a",
@@ -70,8 +67,7 @@ func testClarifications(t *testing.T, s *service) {
 			require.Equal(t, response, s.now(t, made).Resume.Questions[0].Resolution.Answers[0].FreeformAnswer, members)
 		}
 	})
-	t.Run("an answer that is empty", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an answer that is empty", func(t *testing.T) {
 		made := s.waiting(t, questions(free("q1")))
 		for _, members := range []string{
 			`"x":1`, `"response":""`, `"response":" \t\n "`, `"response":"","answer":"x"`, `"response":0,"answer":"x"`, `"response":false`,
@@ -81,16 +77,14 @@ func testClarifications(t *testing.T, s *service) {
 		}
 		require.Len(t, s.now(t, made).PendingQuestions, 1)
 	})
-	t.Run("anything else where only the choices are accepted", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "anything else where only the choices are accepted", func(t *testing.T) {
 		made := s.waiting(t, questions(strings.Replace(fmt.Sprintf(route, false), `"allow_freeform":true`, `"allow_freeform":false`, 1)))
 		got := s.clarify(t, made.SessionID, `"response":"neither"`)
 		require.Equal(t, http.StatusBadRequest, got.Status)
 		require.Contains(t, got.Text, "question route accepts only its options")
 		s.clarify(t, made.SessionID, `"response":"Dev"`).is(http.StatusOK, took("Dev"))
 	})
-	t.Run("labels and ids select, anything else is taken as it is", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "labels and ids select, anything else is taken as it is", func(t *testing.T) {
 		for _, test := range []struct {
 			multi    bool
 			response string
@@ -144,8 +138,7 @@ func testTypedQuestions(t *testing.T, s *service) {
 	typed := func(schema, payload string) string {
 		return questions(`{"id":"q1","tool_call_id":"c","kind":"deploy","payload":` + payload + `,"response_schema":` + schema + `}`)
 	}
-	t.Run("what is shown", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what is shown", func(t *testing.T) {
 		for _, test := range []struct{ schema, payload, question, choices string }{
 			{`{"enum":["a",5,true,null]}`, `{"question":"Which?","options":["x"]}`, "Which?", `["a","5","true","null"]`},
 			{`{"type":"string"}`, `{"question":"Which?","options":["x",2,{"id":"y","label":"Y"},{"id":"z"},{"value":7},{"label":"L"},[],null,{}]}`, "Which?", `["x","2","Y","z","7","L"]`},
@@ -160,8 +153,7 @@ func testTypedQuestions(t *testing.T, s *service) {
 		made := s.waiting(t, questions(`{"id":"q1","tool_call_id":"c","kind":"deploy","response_schema":{}}`))
 		require.Contains(t, s.pendingClarification(t, made.SessionID).Text, `"question": "deploy",`)
 	})
-	t.Run("what a text is taken for", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what a text is taken for", func(t *testing.T) {
 		for _, test := range []struct{ schema, response, value string }{
 			{`{"type":"string"}`, "5", `"5"`},
 			{`{}`, "true", `"true"`},
@@ -183,8 +175,7 @@ func testTypedQuestions(t *testing.T, s *service) {
 			require.Equal(t, test.value, string(s.now(t, made).Resume.Questions[0].Resolution.Value), test.schema)
 		}
 	})
-	t.Run("a label before an id, and a label of two values is refused", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a label before an id, and a label of two values is refused", func(t *testing.T) {
 		payload := `{"question":"?","options":[{"label":"Delete","id":"keep","value":1},{"label":"keep","id":"x","value":2},
 			{"label":"same","value":3},{"label":"same","value":3},{"label":"twice","value":4},{"label":"twice","value":5},"5",{"label":"5","value":6}]}`
 		for response, value := range map[string]string{"keep": `2`, "same": `3`, "x": `2`} {
@@ -198,8 +189,7 @@ func testTypedQuestions(t *testing.T, s *service) {
 		}
 		require.Len(t, s.now(t, made).PendingQuestions, 1)
 	})
-	t.Run("what does not fit is refused, and the question stays", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what does not fit is refused, and the question stays", func(t *testing.T) {
 		for _, test := range []struct{ schema, response, told string }{
 			{`{"type":"integer"}`, "many", "got string, want integer"},
 			{`{"type":"integer","maximum":3}`, "5", "maximum: got 5, want 3"},
@@ -223,8 +213,7 @@ const three = `{"id":"q1","tool_call_id":"c","questions":[
 // testSeveralQuestions checks that the questions of a request are answered one by one, in any
 // order, and that the last answer settles it (docs/spec/hermes.md#clarify-id).
 func testSeveralQuestions(t *testing.T, s *service) {
-	t.Run("one after the other", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "one after the other", func(t *testing.T) {
 		made := s.waiting(t, questions(three, free("q2")))
 		handle := made.handle(t, "q1")
 		stream := s.follow(t, "/api/clarify/stream", made.SessionID)
@@ -245,8 +234,7 @@ func testSeveralQuestions(t *testing.T, s *service) {
 		require.Equal(t, api.OutcomeAnswered, settled[0].Resolution.Outcome)
 		require.Equal(t, "hermes", settled[0].Resolution.Via)
 	})
-	t.Run("in any order, each by its id, and each once", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "in any order, each by its id, and each once", func(t *testing.T) {
 		made := s.waiting(t, questions(three))
 		handle := made.handle(t, "q1")
 		answer := func(id, response string) *reply {
@@ -265,8 +253,7 @@ func testSeveralQuestions(t *testing.T, s *service) {
 		require.Equal(t, "First?: A\nSecond?: B\nThird?: last", s.now(t, made).Resume.Questions[0].Resolution.Summary)
 		answer(handle+":one", "A").is(http.StatusConflict, stale)
 	})
-	t.Run("the native face answers the rest", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the native face answers the rest", func(t *testing.T) {
 		made := s.waiting(t, questions(three))
 		stream := s.follow(t, "/api/clarify/stream", made.SessionID)
 		stream.shows("initial", made.handle(t, "q1")+":one", 3)
@@ -281,8 +268,7 @@ func testSeveralQuestions(t *testing.T, s *service) {
 // testLostAnswers checks that a late answer never answers a question of a later run or another
 // session. test/faces checks the replies to late callers.
 func testLostAnswers(t *testing.T, s *service) {
-	t.Run("a later run", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a later run", func(t *testing.T) {
 		made := s.waiting(t, questions(free("q1")))
 		late := `"response":"late","clarify_id":"` + made.handle(t, "q1") + `"`
 		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
@@ -294,8 +280,7 @@ func testLostAnswers(t *testing.T, s *service) {
 		s.clarify(t, made.SessionID, late).is(http.StatusConflict, stale)
 		require.Len(t, s.now(t, next).PendingQuestions, 1)
 	})
-	t.Run("another session's, or an approval's id", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "another session's, or an approval's id", func(t *testing.T) {
 		mine, theirs := s.waiting(t, questions(free("q1"))), s.waiting(t, questions(free("q1"))+","+approvals("a1"))
 		for _, id := range []string{
 			`"` + theirs.handle(t, "q1") + `"`, `"` + theirs.handle(t, "a1") + `"`, `"q1"`, `"x"`, "5", "true", `[1]`, `"\u0000"`,

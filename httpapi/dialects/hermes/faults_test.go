@@ -56,7 +56,6 @@ func notRelayed(choice string, relayed bool, code, text string) string {
 // TestBetweenLookUpAndDecision checks docs/spec/hermes.md#late-approval, and that a click without
 // an id is about the oldest approval at the time of the call.
 func TestBetweenLookUpAndDecision(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		store := &troubled{Store: database.Open(t)}
 		s := serve(t, store)

@@ -12,7 +12,6 @@ import (
 // TestRestart checks that pending requests survive, ids stay the same, streams begin with the open
 // requests, and partial answers remain.
 func TestRestart(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		store := database.Reopen(t)
 		s := serve(t, store)

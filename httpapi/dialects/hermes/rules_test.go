@@ -40,8 +40,7 @@ func testRules(t *testing.T, s *service) {
 		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 		return after
 	}
-	t.Run("session: the exact call, in this session, whatever its keys", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "session: the exact call, in this session, whatever its keys", func(t *testing.T) {
 		session, mark := runs.NewID("session"), runs.NewID("key")
 		one, two := `"`+mark+`1"`, `"`+mark+`2"`
 		after := choose(t, session, "session", keyed("a1", one+","+two))
@@ -62,8 +61,7 @@ func testRules(t *testing.T, s *service) {
 		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
 		require.False(t, settled, "another session")
 	})
-	t.Run("always: everywhere, and forever", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "always: everywhere, and forever", func(t *testing.T) {
 		mark := runs.NewID("call")
 		after := choose(t, runs.NewID("session"), "always", keyed(mark, `"k"`))
 		rule, err := s.Store.Rule(t.Context(), after.Resume.Approvals[0].Resolution.Rule.RuleID)
@@ -75,8 +73,7 @@ func testRules(t *testing.T, s *service) {
 		_, settled = s.raised(t, runs.NewID("session"), keyed(mark+"-2", `"k"`))
 		require.False(t, settled, "another call with the same key")
 	})
-	t.Run("once and deny write nothing", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "once and deny write nothing", func(t *testing.T) {
 		for _, choice := range []string{"once", "deny"} {
 			session, key := runs.NewID("session"), `"`+runs.NewID("key")+`"`
 			after := choose(t, session, choice, keyed("a1", key))
@@ -88,8 +85,7 @@ func testRules(t *testing.T, s *service) {
 			require.Empty(t, rules)
 		}
 	})
-	t.Run("without keys it is the exact call", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "without keys it is the exact call", func(t *testing.T) {
 		session := runs.NewID("session")
 		choose(t, session, "session", approval("a1"))
 		_, settled := s.raised(t, session, approval("a1"))
@@ -97,8 +93,7 @@ func testRules(t *testing.T, s *service) {
 		_, settled = s.raised(t, session, approval("a2"))
 		require.False(t, settled)
 	})
-	t.Run("what a rule settles is never shown", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what a rule settles is never shown", func(t *testing.T) {
 		session, key := runs.NewID("session"), `"`+runs.NewID("key")+`"`
 		choose(t, session, "session", keyed("a1", key))
 		stream := s.follow(t, "/api/approval/stream", session)
@@ -111,7 +106,6 @@ func testRules(t *testing.T, s *service) {
 
 // TestCapOfRules checks that a rule beyond the cap is refused and not clamped.
 func TestCapOfRules(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		store := database.Open(t)
 		s := serve(t, store, func(options *httpapi.Options) { options.MaxRuleAge = time.Hour })

@@ -25,15 +25,13 @@ func seconds(ms int64) string {
 
 // testSnapshots holds docs/spec/hermes.md#snapshots.
 func testSnapshots(t *testing.T, s *service) {
-	t.Run("nothing", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "nothing", func(t *testing.T) {
 		for _, query := range []string{"", "?session_id=", "?session_id=nobody", "?session_id=%00", "?session_id=%FF", "?session_id=a%2Fb", "?x=1"} {
 			s.get(t, "/api/approval/pending"+query).is(http.StatusOK, noApproval)
 			s.get(t, "/api/clarify/pending"+query).is(http.StatusOK, noClarification)
 		}
 	})
-	t.Run("an approval with everything", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an approval with everything", func(t *testing.T) {
 		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"recursive delete"`, `"reason":"cleaning"`, `"pattern_keys":["delete","shell"]`)+`]`)
 		s.pendingApproval(t, made.SessionID).is(http.StatusOK, `{
   "pending": {
@@ -53,8 +51,7 @@ func testSnapshots(t *testing.T, s *service) {
 		require.Equal(t, http.StatusOK, head.Status)
 		s.get(t, "/api/approval/pending?session_id=&session_id="+made.SessionID).head()
 	})
-	t.Run("an approval with the least", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "an approval with the least", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1"))
 		s.pendingApproval(t, made.SessionID).is(http.StatusOK, `{
   "pending": {
@@ -67,8 +64,7 @@ func testSnapshots(t *testing.T, s *service) {
   "pending_count": 1
 }`)
 	})
-	t.Run("what is shown as the command", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "what is shown as the command", func(t *testing.T) {
 		for _, test := range []struct{ tool, input, command string }{
 			{"bash", `{"command":"ls <&> é\n\u2028"}`, `"command": "ls <&> é\n` + "\u2028" + `"`},
 			{"Bash", `{"command":["ls","-l"],"timeout":5}`, `"command": "ls -l"`},
@@ -89,8 +85,7 @@ func testSnapshots(t *testing.T, s *service) {
 			require.Contains(t, shown.Text, "    \"description\": \"because\",\n")
 		}
 	})
-	t.Run("where a command runs", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "where a command runs", func(t *testing.T) {
 		for input, described := range map[string]string{
 			`{"command":"rm -rf build","cwd":"/srv","workdir":null}`: "In /srv: because", `{"command":"ls","workdir":"a","cwd":"b"}`: "In b, a: because",
 			`{"command":"ls","cwd":["x"]}`: `In [\"x\"]: because`, `{"command":"ls","cwd":null}`: "because",
@@ -103,8 +98,7 @@ func testSnapshots(t *testing.T, s *service) {
 		made = s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","input":{"command":"ls","cwd":"/srv"}}]`)
 		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "In /srv",`)
 	})
-	t.Run("the oldest is shown, and all are counted", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "the oldest is shown, and all are counted", func(t *testing.T) {
 		made := s.attached(t)
 		s.raise(t, made, approvals("z"))
 		s.raise(t, made, approvals("b", "a"))
@@ -119,8 +113,7 @@ func testSnapshots(t *testing.T, s *service) {
 		s.pendingApproval(t, made.SessionID).is(http.StatusOK, noApproval)
 		require.Equal(t, now.handle(t, "q1"), s.pendingClarification(t, made.SessionID).head())
 	})
-	t.Run("more than are read at once", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "more than are read at once", func(t *testing.T) {
 		made := s.attached(t)
 		var first run
 		for part := range 6 {
@@ -136,8 +129,7 @@ func testSnapshots(t *testing.T, s *service) {
 		require.Equal(t, first.handle(t, "a-9999"), shown.head())
 		require.Contains(t, shown.Text, `"pending_count": 600`)
 	})
-	t.Run("a clarification with everything", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a clarification with everything", func(t *testing.T) {
 		made := s.waiting(t, questions(`{"id":"q1","tool_call_id":"c","expires_after_ms":3600500,"questions":[
 			{"id":"route","header":"Route","question":"Which route?","multi_select":false,"options":[{"id":"a","label":"Main"},{"id":"b","label":"Dev"}]}]}`))
 		requested := made.PendingQuestions[0].CreatedAtMs
@@ -157,8 +149,7 @@ func testSnapshots(t *testing.T, s *service) {
   }
 }`)
 	})
-	t.Run("a clarification with the least", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a clarification with the least", func(t *testing.T) {
 		made := s.waiting(t, questions(free("q1")))
 		s.pendingClarification(t, made.SessionID).is(http.StatusOK, `{
   "pending": {
@@ -173,16 +164,14 @@ func testSnapshots(t *testing.T, s *service) {
   }
 }`)
 	})
-	t.Run("a clarification that stays open after its deadline", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a clarification that stays open after its deadline", func(t *testing.T) {
 		made := s.waiting(t, questions(free("q1", `"expires_after_ms":3600500,"escalation":{"at_deadline":"keep"}`)))
 		shown := s.pendingClarification(t, made.SessionID)
 		require.Equal(t, made.handle(t, "q1"), shown.head())
 		require.Contains(t, shown.Text, `"timeout_seconds": 0,
     "expires_at": 0`)
 	})
-	t.Run("a question that a child asks this session", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a question that a child asks this session", func(t *testing.T) {
 		asking := s.askedByChild(t)
 		parent, child := asking.SessionID, asking.child
 		own := s.waitingIn(t, parent, questions(free("q2")))
@@ -200,8 +189,7 @@ func testSnapshots(t *testing.T, s *service) {
 
 // testReplies holds the form of replies (docs/spec/hermes.md#conventions).
 func testReplies(t *testing.T, s *service) {
-	t.Run("large replies are compressed for those who take it", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "large replies are compressed for those who take it", func(t *testing.T) {
 		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"`+strings.Repeat("long ", 300)+`"`)+`]`)
 		plain := s.pendingApproval(t, made.SessionID)
 		require.Empty(t, plain.Header.Get("Content-Encoding"))
@@ -225,8 +213,7 @@ func testReplies(t *testing.T, s *service) {
 		require.Empty(t, small.Header.Get("Content-Encoding"))
 		small.is(http.StatusOK, noApproval)
 	})
-	t.Run("other methods", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "other methods", func(t *testing.T) {
 		require.Equal(t, http.StatusMethodNotAllowed, s.post(t, "/api/approval/pending", "{}").Status)
 		require.Equal(t, http.StatusMethodNotAllowed, s.get(t, "/api/clarify/respond").Status)
 		require.Equal(t, http.StatusMethodNotAllowed, s.Do(t, http.MethodHead, "/api/approval/stream", "").Status)

@@ -19,16 +19,14 @@ import (
 
 // testStreams checks docs/spec/hermes.md#streams: every byte of each frame, and when it is sent.
 func testStreams(t *testing.T, s *service) {
-	t.Run("without a session", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "without a session", func(t *testing.T) {
 		for _, kind := range []string{"approval", "clarify"} {
 			for _, query := range []string{"", "?session_id=", "?session_id=&x=1"} {
 				s.get(t, "/api/"+kind+"/stream"+query).is(http.StatusBadRequest, failed("session_id is required"))
 			}
 		}
 	})
-	t.Run("headers, frames and comments", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "headers, frames and comments", func(t *testing.T) {
 		made := s.waiting(t, `"approvals":[`+approval("a1", `"description":"line\nbreak"`, `"pattern_keys":["k"]`)+`],`+questions(free("q1")))
 		stream, clarify := s.follow(t, "/api/approval/stream", made.SessionID), s.follow(t, "/api/clarify/stream", made.SessionID)
 		for _, one := range []*reader{stream, clarify} {
@@ -52,8 +50,7 @@ func testStreams(t *testing.T, s *service) {
 		require.Equal(t, "event: approval\n"+`data: {"pending":null,"pending_count":0}`, text)
 		require.Equal(t, ": keepalive", clarify.next(), "an approval does not concern the other stream")
 	})
-	t.Run("a prompt behind the first, and settled ones", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a prompt behind the first, and settled ones", func(t *testing.T) {
 		worker := s.attached(t)
 		stream := s.follow(t, "/api/approval/stream", worker.SessionID)
 		stream.shows("initial", "", 0)
@@ -71,8 +68,7 @@ func testStreams(t *testing.T, s *service) {
 		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 		stream.shows("approval", "", 0)
 	})
-	t.Run("a person who sees a prompt can answer it at once", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a person who sees a prompt can answer it at once", func(t *testing.T) {
 		session := runs.NewID("session")
 		stream := s.follow(t, "/api/approval/stream", session)
 		stream.shows("initial", "", 0)
@@ -92,8 +88,7 @@ func testStreams(t *testing.T, s *service) {
 			s.post(t, "/v1/runs/"+view.ActiveRun.RunID+"/cancel", "").Into(nil)
 		}
 	})
-	t.Run("interrupted, ended, withdrawn and expired", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "interrupted, ended, withdrawn and expired", func(t *testing.T) {
 		for name, settle := range map[string]func(t *testing.T, made attached){
 			"interrupt": func(t *testing.T, made attached) {
 				s.post(t, "/v1/sessions/"+made.SessionID+"/interrupt", "").Into(nil)
@@ -124,8 +119,7 @@ func testStreams(t *testing.T, s *service) {
 		stream.shows("clarify", "", 0)
 		require.Equal(t, api.StatusCancelled, s.now(t, made).Status)
 	})
-	t.Run("a reconnect shows what is open then, and no ghost", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a reconnect shows what is open then, and no ghost", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1", "a2"))
 		first := s.follow(t, "/api/approval/stream", made.SessionID)
 		first.shows("initial", made.handle(t, "a1"), 2)
@@ -140,8 +134,7 @@ func testStreams(t *testing.T, s *service) {
 // testLongStreams checks the surroundings of a stream: sessions that start and end, other events,
 // and many followers.
 func testLongStreams(t *testing.T, s *service) {
-	t.Run("a session that is not there, or cannot be", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session that is not there, or cannot be", func(t *testing.T) {
 		for _, session := range []string{"\x00", "a/b", "é", strings.Repeat("s", 300)} {
 			stream := s.follow(t, "/api/approval/stream", session)
 			stream.shows("initial", "", 0)
@@ -163,8 +156,7 @@ func testLongStreams(t *testing.T, s *service) {
 			stream.shows("approval", "", 0)
 		}
 	})
-	t.Run("a session that has ended", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a session that has ended", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1"))
 		stream := s.follow(t, "/api/approval/stream", made.SessionID)
 		stream.shows("initial", made.handle(t, "a1"), 1)
@@ -177,8 +169,7 @@ func testLongStreams(t *testing.T, s *service) {
 			require.Equal(t, ": keepalive", late.next())
 		}
 	})
-	t.Run("comments come although the worker talks", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "comments come although the worker talks", func(t *testing.T) {
 		worker := s.attached(t)
 		made := s.raise(t, worker, approvals("a1"))
 		stream := s.follow(t, "/api/approval/stream", made.SessionID)
@@ -206,8 +197,7 @@ func testLongStreams(t *testing.T, s *service) {
 		close(stop)
 		require.NoError(t, <-stopped)
 	})
-	t.Run("many who follow one session", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "many who follow one session", func(t *testing.T) {
 		worker := s.attached(t)
 		streams := make([]*reader, 50)
 		for i := range streams {

@@ -26,9 +26,17 @@ func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *s
 	return s
 }
 
+// parallel runs a case in parallel with the others.
+func parallel(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t)
+	})
+}
+
 // TestHermes runs every case on every engine.
 func TestHermes(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		s := serve(t, database.Open(t))
 		t.Run("cases", func(t *testing.T) {
@@ -51,8 +59,7 @@ func TestHermes(t *testing.T) {
 				"streams":            testStreams,
 				"streams that go on": testLongStreams,
 			} {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
+				parallel(t, name, func(t *testing.T) {
 					group(t, s)
 				})
 			}

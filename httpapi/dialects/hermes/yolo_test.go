@@ -19,8 +19,7 @@ func drained(count int) string {
 
 // testYolo holds docs/spec/hermes.md#all-at-once.
 func testYolo(t *testing.T, s *service) {
-	t.Run("once decides all that is open, together", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "once decides all that is open, together", func(t *testing.T) {
 		for _, id := range []bool{true, false} {
 			made, other := s.waiting(t, approvals("a1", "a2", "a3")+","+questions(free("q1"))), s.waiting(t, approvals("a1"))
 			body := `"choice":"once","yolo":true`
@@ -48,8 +47,7 @@ func testYolo(t *testing.T, s *service) {
 			require.Len(t, next.PendingApprovals, 1, "the next one is asked: nothing was switched on")
 		}
 	})
-	t.Run("in every run of the session and below it", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "in every run of the session and below it", func(t *testing.T) {
 		for _, id := range []bool{true, false} {
 			session := runs.NewID("session")
 			first, second := s.calling(t, session, approvals("a1", "a2")), s.calling(t, session, approvals("a1"))
@@ -72,8 +70,7 @@ func testYolo(t *testing.T, s *service) {
 			require.Len(t, s.now(t, first).PendingApprovals, 1, "only the run that was named")
 		}
 	})
-	t.Run("any other choice is about one", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "any other choice is about one", func(t *testing.T) {
 		for _, choice := range []string{"deny", "session"} {
 			made := s.waiting(t, `"approvals":[`+keyed("a1", `"`+runs.NewID("key")+`"`)+`,`+approval("a2")+`]`)
 			s.respond(t, made.SessionID, `"choice":"`+choice+`","yolo":true`).
@@ -81,16 +78,14 @@ func testYolo(t *testing.T, s *service) {
 			require.Len(t, s.now(t, made).PendingApprovals, 1)
 		}
 	})
-	t.Run("only true means it", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "only true means it", func(t *testing.T) {
 		for _, value := range []string{"1", `"true"`, "null", "false", "[true]"} {
 			made := s.waiting(t, approvals("a1", "a2"))
 			s.respond(t, made.SessionID, `"choice":"once","yolo":`+value).is(http.StatusOK, chose("once"))
 			require.Len(t, s.now(t, made).PendingApprovals, 1, value)
 		}
 	})
-	t.Run("a stale click decides nothing", func(t *testing.T) {
-		t.Parallel()
+	parallel(t, "a stale click decides nothing", func(t *testing.T) {
 		made := s.waiting(t, approvals("a1", "a2"))
 		other := s.waiting(t, approvals("a1"))
 		for _, id := range []string{"gone", other.handle(t, "a1")} {
@@ -123,7 +118,6 @@ func (s *service) waitingAfter(t *testing.T, before run) run {
 // TestYoloAgainstAnotherDecision checks that another caller's decision during a drain stands, and
 // that the rest is allowed.
 func TestYoloAgainstAnotherDecision(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		store := &troubled{Store: database.Open(t)}
 		s := serve(t, store)
