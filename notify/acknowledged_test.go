@@ -26,8 +26,7 @@ func (s *service) look(t *testing.T, c *client.Client, runID string, state api.A
 // advances returns the effects that wait to notify people.
 func (s *service) advances(t *testing.T, sessionID string) (found []model.Effect) {
 	t.Helper()
-	effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: sessionID, State: api.EffectPending, Limit: 100})
-	require.NoError(t, err)
+	effects := s.effects(t, reads.EffectQuery{SessionID: sessionID, State: api.EffectPending, Limit: 100})
 	for i := range effects {
 		if effects[i].Kind == api.EffectAdvanceRequest {
 			found = append(found, effects[i])
@@ -39,7 +38,6 @@ func (s *service) advances(t *testing.T, sessionID string) (found []model.Effect
 // Messages wait while a person is looking, and go out once when that person no longer does, or has
 // lost their credential.
 func TestMessagesWaitForThePersonWhoIsLooking(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		as := func(name string, role api.Role) (tokenID string, c *client.Client) {
@@ -97,7 +95,6 @@ func (s *service) people(t *testing.T) map[string]*client.Client {
 
 // A message that is retried waits, too, but not one to the person who is looking.
 func TestARetriedMessageWaits(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		people := s.people(t)
@@ -108,9 +105,7 @@ func TestARetriedMessageWaits(t *testing.T) {
 		s.http.set(func(i *inbox) { i.status = http.StatusInternalServerError })
 		runID := raise(t, people["maker"], "s", "a")
 		messages := func() (found []model.Effect) {
-			effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
-			require.NoError(t, err)
-			return effects
+			return s.effects(t, reads.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 		}
 		eventually(t, "both have failed once", func() bool {
 			found := messages()
@@ -141,7 +136,6 @@ func TestARetriedMessageWaits(t *testing.T) {
 
 // A person who snoozes a request gets its message only if nobody else can be notified.
 func TestASnoozedMessageWaits(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		people := s.people(t)
@@ -162,8 +156,7 @@ func TestASnoozedMessageWaits(t *testing.T) {
 		both := raise(t, people["maker"], "both", "a")
 		snooze("ada", both)
 		eventually(t, "ben is notified, and ada is not", func() bool {
-			effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "both", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
-			require.NoError(t, err)
+			effects := s.effects(t, reads.EffectQuery{SessionID: "both", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 			return len(s.http.about("/ben\n")) == 2 && len(effects) == 1 && effects[0].DueAtMs > time.Now().Add(30*time.Minute).UnixMilli()
 		})
 		require.Len(t, s.http.about("/ada\n"), 2)

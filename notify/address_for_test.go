@@ -14,7 +14,6 @@ import (
 
 // An admin adds an address for another person, who alone can verify it.
 func TestAnAdminAddsAnAddressForAPerson(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		_, admin := s.as(t, api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
@@ -62,7 +61,6 @@ func TestAnAdminAddsAnAddressForAPerson(t *testing.T) {
 
 // An admin cannot use up a person's codes and addresses.
 func TestAnAdminLocksNobodyOut(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		_, admin := s.as(t, api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})

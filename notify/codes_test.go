@@ -19,7 +19,6 @@ import (
 // Removing an address and adding it again sends no second code: otherwise anyone with an address book
 // could fill a stranger's mailbox.
 func TestAStrangerIsNotFloodedWithCodes(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})
@@ -55,7 +54,6 @@ func TestAStrangerIsNotFloodedWithCodes(t *testing.T) {
 
 // Many people add one address at the same moment: one code is sent, and the others are told to wait.
 func TestOneCodeForManyAtOnce(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		const people = 8
@@ -84,7 +82,6 @@ func TestOneCodeForManyAtOnce(t *testing.T) {
 
 // A person adds several addresses at the same moment: each gets its code.
 func TestAddressesThatAreAddedAtOnce(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})
@@ -105,7 +102,6 @@ func TestAddressesThatAreAddedAtOnce(t *testing.T) {
 
 // An address that is not written uses up no code, whatever changed after its counts were read.
 func TestAnAddressThatIsNotWrittenCountsNoCode(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
 		const ada, nowMs = "user:ada", int64(1_000_000)
@@ -176,7 +172,6 @@ func (o *overtaken) VerifyAddress(ctx context.Context, a *notify.Address, codeHa
 
 // Of two calls that verify an address at once, both get the verified address.
 func TestTwoCallsVerifyAnAddressAtOnce(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		nothing := func() {}

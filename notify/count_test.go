@@ -15,7 +15,6 @@ import (
 
 // Five messages about single requests are the most in any ten minutes, not only in those that begin with the first one.
 func TestTheTenMinutesOfAFloodSlide(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
 		counted := func(atMs int64, messages ...string) (numbers []int64) {
@@ -37,7 +36,6 @@ func TestTheTenMinutesOfAFloodSlide(t *testing.T) {
 
 // Of many messages that are counted at once, five are about single requests and one counts all.
 func TestMessagesAreCountedOneAfterTheOther(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
 		const many, nowMs = 40, 1_750_000_000_000
@@ -66,7 +64,6 @@ func TestMessagesAreCountedOneAfterTheOther(t *testing.T) {
 
 // The message that counts all has its row with its count, and no other message has one.
 func TestTheRowOfAFloodIsWrittenWithItsCount(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		stored := storeAs[notify.Store](t, inprocess.Start(t, database, inprocess.Options{}).Store)
 		const nowMs = 1_750_000_000_000

@@ -35,7 +35,6 @@ func raiseEscalating(t *testing.T, c *client.Client, session string, e *api.Esca
 
 // Steps reach the people whom they select, as far as these may decide and have an address.
 func TestAnEscalationReachesPeople(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		as := func(name string, role api.Role, groups ...string) *client.Client {
@@ -75,7 +74,6 @@ func TestAnEscalationReachesPeople(t *testing.T) {
 
 // Three steps on the clock of the machine: each person is notified by their step, in its order.
 func TestThreeStepsOfAnEscalation(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		people := s.people(t)
@@ -88,8 +86,7 @@ func TestThreeStepsOfAnEscalation(t *testing.T) {
 			{AfterMs: 400, Notify: []string{"user:ben"}, Urgent: true},
 		}})
 		eventually(t, "the last step is done", func() bool { return strings.Contains(s.eventTexts(t, runID), `"step":2`) })
-		record, err := s.Store.Run(t.Context(), runID)
-		require.NoError(t, err)
+		record := s.recordOf(t, runID)
 		for step, afterMs := range []int64{0, 200, 400} {
 			require.GreaterOrEqual(t, s.stepAtMs(t, runID, step)-record.Requests[0].CreatedAtMs, afterMs, "step %d", step)
 		}
@@ -110,7 +107,6 @@ func TestThreeStepsOfAnEscalation(t *testing.T) {
 // People whom also_from names after the step is done have what their credential allows: it grants neither a role nor
 // reach, and its on-call sources are not asked.
 func TestAlsoFromGrantsNothing(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		source := &rota{people: []string{"user:sees"}}
 		s := start(t, database, time.Second, true, func(o *inprocess.Options) {

@@ -201,8 +201,7 @@ func (s *flooded) raisesLate(t *testing.T, ids ...string) string {
 
 func (s *flooded) raises(t *testing.T, session string, ids ...string) string {
 	t.Helper()
-	record, err := s.Store.Run(t.Context(), raise(t, s.client, session, ids...))
-	require.NoError(t, err)
+	record := s.recordOf(t, raise(t, s.client, session, ids...))
 	s.record.Requests = append(s.record.Requests, record.Requests...)
 	return record.Run.RunID
 }

@@ -153,7 +153,6 @@ func (s *linked) dead(t *testing.T, l letter, why string) {
 // Opening a link changes nothing and shows the tool and the deadline alone. With the code, its person sees the
 // whole input and decides once.
 func TestALinkIsDecidedByItsCode(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startLinked(t, database)
 		mail, runID := s.asks(t, "s")
@@ -269,7 +268,6 @@ func atOnce(times int, try func(i int) bool) int {
 
 // A person has twenty tries for all links together, however many links are tried at once.
 func TestGuessesOverManyLinks(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startLinked(t, database)
 		mail, _ := s.asks(t, "s")
@@ -291,7 +289,6 @@ func TestGuessesOverManyLinks(t *testing.T) {
 
 // Five wrong codes end a link, however many come at once, and the audit says so. Guessed links are unknown.
 func TestGuessesOfCodes(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startLinked(t, database)
 		mail, runID := s.asks(t, "s")
@@ -371,7 +368,6 @@ func TestGuessesOfCodes(t *testing.T) {
 
 // Of many presses at once, one decides.
 func TestPressesAtOnce(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startLinked(t, database)
 		mail, runID := s.asks(t, "s")
@@ -400,7 +396,6 @@ func TestPressesAtOnce(t *testing.T) {
 
 // A link ends with its request, after three days, and with the rights and the address of its person.
 func TestLinksEnd(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startLinked(t, database)
 		deny := client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "a", Behavior: api.BehaviorDeny}}}

@@ -24,7 +24,6 @@ import (
 
 // A person whose first address refuses the message gets it at the next one, once.
 func TestTheNextAddressIsTold(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		s.verified(t, s.client, "ops", "ada", s.http)

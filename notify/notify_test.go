@@ -150,6 +150,20 @@ type service struct {
 	ahead, later atomic.Int64
 }
 
+func (s *service) recordOf(t *testing.T, runID string) *model.RunRecord {
+	t.Helper()
+	record, err := s.Store.Run(t.Context(), runID)
+	require.NoError(t, err)
+	return record
+}
+
+func (s *service) effects(t *testing.T, q reads.EffectQuery) []model.Effect {
+	t.Helper()
+	effects, err := s.Store.Effects(t.Context(), q)
+	require.NoError(t, err)
+	return effects
+}
+
 type safeBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -301,8 +315,10 @@ func (s *service) healthy(t *testing.T) {
 	require.True(t, summary.Healthy())
 }
 
+// onEngines runs a test on an empty database of each engine, next to others.
 func onEngines(t *testing.T, test func(t *testing.T, database string)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(t, inprocess.Memory)
@@ -315,7 +331,6 @@ func onEngines(t *testing.T, test func(t *testing.T, database string)) {
 
 // A person with one address gets one message for a request, with its link and without its input.
 func TestAPersonIsTold(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		s.verified(t, s.client, "mail", "ada@example.com", s.mail)
@@ -350,7 +365,6 @@ func TestAPersonIsTold(t *testing.T) {
 
 // Who may not decide, and whose token was revoked, is told nothing.
 func TestOnlyThoseWhoMayDecideAreTold(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		as := func(name string, body api.CreateTokenBody) (tokenID string, c *client.Client) {
@@ -384,7 +398,6 @@ func TestOnlyThoseWhoMayDecideAreTold(t *testing.T) {
 
 // A hundred requests at once are five messages and one that counts the rest.
 func TestAFloodIsCounted(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		s.verified(t, s.client, "ops", "ada", s.http)
@@ -413,7 +426,6 @@ func TestAFloodIsCounted(t *testing.T) {
 // A message is counted when it is first about to be sent, whichever attempt that is. A repeated attempt
 // keeps its number.
 func TestAMessageIsCountedOnce(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		stored := storeAs[notify.Store](t, s.Store)
@@ -441,7 +453,6 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 
 // A channel that hangs holds up no other, and what is given up is an event and can be sent again.
 func TestAChannelThatFails(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleAdmin})
@@ -502,7 +513,6 @@ func TestAChannelThatFails(t *testing.T) {
 
 // A code works five times and for its owner; nobody can have many sent.
 func TestCodesOfAddresses(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		added, err := s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "ada"})

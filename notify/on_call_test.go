@@ -61,7 +61,6 @@ func TestOnCallSourcesAreAskedTogether(t *testing.T) {
 // A step notifies the people on call when it is due. A source that fails or names nobody who may decide
 // does not end it in silence.
 func TestAnEscalationAsksWhoIsOnCall(t *testing.T) {
-	t.Parallel()
 	sources := map[string]*rota{
 		"payments": {people: []string{"user:ben"}},
 		"stale":    {people: []string{"user:ben"}, err: errors.New("status 500")},

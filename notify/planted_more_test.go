@@ -160,7 +160,6 @@ func scans(t *testing.T, planted bool) error {
 		require.NotContains(t, strings.TrimPrefix(address, notify.LinkPath), "?")
 	}
 	s.scan(t, address)
-	record, err := s.Store.Run(t.Context(), runID)
-	require.NoError(t, err)
+	record := s.recordOf(t, runID)
 	return undecided(&record.Requests[0])
 }

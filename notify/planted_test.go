@@ -147,8 +147,7 @@ func pressesDeny(t *testing.T, channel pressed, misdirects bool) error {
 	}, auth.EntryBy(nil, 1, api.AuditEvent{Type: api.AuditAddressAdded}))
 	require.NoError(t, err)
 	runID := raise(t, s.Connect(), "s", "a", "b")
-	record, err := s.Store.Run(t.Context(), runID)
-	require.NoError(t, err)
+	record := s.recordOf(t, runID)
 	if misdirects {
 		stored = misdirected{stored, record.Requests[1].Handle}
 	}
@@ -173,8 +172,7 @@ func pressesDeny(t *testing.T, channel pressed, misdirects bool) error {
 	})
 	require.NoError(t, err)
 	channel.pressDeny(t.Context())
-	record, err = s.Store.Run(t.Context(), runID)
-	require.NoError(t, err)
+	record = s.recordOf(t, runID)
 	if record.Requests[0].Open() {
 		return pressRecorded(nil, api.OutcomeDenied)
 	}

@@ -21,8 +21,7 @@ import (
 // about has the messages be about the request of another run.
 func (s *replicas) about(t *testing.T, runID string) {
 	t.Helper()
-	record, err := s.Store.Run(t.Context(), runID)
-	require.NoError(t, err)
+	record := s.recordOf(t, runID)
 	s.runID, s.open = runID, &record.Requests[0]
 }
 
@@ -44,7 +43,6 @@ func (absent) Presence(context.Context, string) (int64, error) {
 
 // The default message waits while its person is looking at their inbox, at any replica. It is sent once they have left.
 func TestTheDefaultMessageWaitsAtTheInbox(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s, stored := startStanding(t, database)
 		another := s.sender(t, stored, s.board)
@@ -122,7 +120,6 @@ func TestTheDefaultMessageWaitsAtTheInbox(t *testing.T) {
 
 // A person is told of it over the API, an explanation says why they got no message, and a channel is not failing.
 func TestAPersonAtTheInboxIsNotTold(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
 		people := s.people(t)
@@ -134,9 +131,7 @@ func TestAPersonAtTheInboxIsNotTold(t *testing.T) {
 		runID := raise(t, people["maker"], "s", "a")
 		eventually(t, "ben is notified", func() bool { return len(s.http.about("/ben\n")) == 2 })
 		messages := func() []model.Effect {
-			found, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
-			require.NoError(t, err)
-			return found
+			return s.effects(t, reads.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 		}
 		eventually(t, "the message to ada is put off", func() bool {
 			found := messages()
@@ -161,7 +156,6 @@ func TestAPersonAtTheInboxIsNotTold(t *testing.T) {
 
 // Who has a request open is known to every replica, while they are there.
 func TestWhoHasARequestOpen(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s, stored := startStanding(t, database)
 		another := s.sender(t, stored, s.board)

@@ -20,7 +20,6 @@ import (
 
 // A button decides the request of its message, among equal ones, and nothing once that is settled.
 func TestAButtonDecidesItsOwnRequest(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withSlack(t, database, "summary")
 		suspend := &api.Suspension{}
@@ -39,8 +38,7 @@ func TestAButtonDecidesItsOwnRequest(t *testing.T) {
 		})
 		settled := func() (ids []string) {
 			for _, runID := range []string{run.RunID, other} {
-				record, err := s.Store.Run(t.Context(), runID)
-				require.NoError(t, err)
+				record := s.recordOf(t, runID)
 				for i := range record.Requests {
 					if !record.Requests[i].Open() {
 						ids = append(ids, runID+" "+record.Requests[i].RequestID)
@@ -62,8 +60,7 @@ func TestAButtonDecidesItsOwnRequest(t *testing.T) {
 			}
 			require.Len(t, seen, n+1)
 		}
-		record, err := s.Store.Run(t.Context(), run.RunID)
-		require.NoError(t, err)
+		record := s.recordOf(t, run.RunID)
 		for i := range record.Requests {
 			require.Equal(t, api.OutcomeAllowed, record.Requests[i].Recorded().Outcome)
 		}

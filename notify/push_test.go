@@ -81,7 +81,6 @@ func came(t *testing.T, browser *pushpeer.Browser, count int) []pushpeer.Message
 // A person who turned on notifications in two browsers gets one message in each, which opens the
 // request and has nothing of its input.
 func TestBrowsersAreTold(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withBrowsers(t, database, loopback, false)
 		before := raise(t, s.client, "before", "a")
@@ -149,7 +148,6 @@ func TestAFarDeadlineIsKeptForADay(t *testing.T) {
 
 // A browser that unsubscribed is removed, and the person who has no other is not reached: an event.
 func TestBrowsersThatAreGone(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withBrowsers(t, database, loopback, false)
 		old, laptop := s.subscribed(t, s.client), s.subscribed(t, s.client)
@@ -179,7 +177,6 @@ func TestBrowsersThatAreGone(t *testing.T) {
 // The outcome takes the place of the notifications in every browser that was told, without a sound. A browser
 // that is gone, or subscribed with another key, does not matter.
 func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withBrowsers(t, database, loopback, false)
 		gone, refusing, phone, laptop := s.subscribed(t, s.client), s.subscribed(t, s.client), s.subscribed(t, s.client), s.subscribed(t, s.client)
@@ -235,7 +232,6 @@ func TestAPushServiceThatFails(t *testing.T) {
 
 // A browser belongs to the person who turned notifications on there last.
 func TestABrowserIsOfOnePerson(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withBrowsers(t, database, loopback, true)
 		_, ada := s.as(t, api.CreateTokenBody{Name: "ada", Role: api.RoleOperator})

@@ -15,7 +15,6 @@ import (
 
 // A message waits in the quiet hours of its person, unless it is urgent.
 func TestMessagesWaitInQuietHours(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		s.verified(t, s.client, "ops", "ada", s.http)
@@ -31,8 +30,7 @@ func TestMessagesWaitInQuietHours(t *testing.T) {
 		before := len(s.http.about("/ada\n"))
 		raiseEscalating(t, s.client, "waits", &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"user:local"}}}})
 		eventually(t, "the message is put off", func() bool {
-			effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{SessionID: "waits", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
-			require.NoError(t, err)
+			effects := s.effects(t, reads.EffectQuery{SessionID: "waits", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
 			return len(effects) == 1 && effects[0].Attempts == 0 && effects[0].DueAtMs > time.Now().Add(30*time.Minute).UnixMilli()
 		})
 		require.Len(t, s.http.about("/ada\n"), before)
@@ -60,7 +58,6 @@ func TestMessagesWaitInQuietHours(t *testing.T) {
 
 // An urgent message that could not be sent yet is sent in the quiet hours, though a later step has a message that waits until they end.
 func TestALaterStepKeepsNoUrgentMessage(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, false)
 		s.verified(t, s.client, "ops", "ada", s.http)

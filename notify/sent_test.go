@@ -66,8 +66,7 @@ func startReplicas(t *testing.T, database string, other ...notify.Channel) *repl
 		require.True(t, added)
 	}
 	s.runID = raise(t, s.client, "s", "a")
-	record, err := s.Store.Run(t.Context(), s.runID)
-	require.NoError(t, err)
+	record := s.recordOf(t, s.runID)
 	s.open = &record.Requests[0]
 	return s
 }
@@ -145,7 +144,6 @@ func (s *replicas) settle(t *testing.T) {
 
 // Two messages to a person about a request, of two steps, follow one another, and the newer one stays.
 func TestTwoMessagesAtOnce(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startReplicas(t, database)
 		first, second := s.message(t, "user:ada", 0), s.message(t, "user:ada", 1)
@@ -166,7 +164,6 @@ func TestTwoMessagesAtOnce(t *testing.T) {
 
 // An operator retries a message while a replica is sending it: a person sees it once.
 func TestAMessageThatTwoReplicasSend(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startReplicas(t, database)
 		message := s.message(t, "user:ada", 0)
@@ -195,7 +192,6 @@ func TestAFrozenReplicaLeavesNoMessage(t *testing.T) {
 		}, "denied by user:local"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			onEngines(t, func(t *testing.T, database string) {
 				s := startReplicas(t, database)
 				goOn := s.hang(t, s.message(t, "user:ada", 0))
@@ -211,7 +207,6 @@ func TestAFrozenReplicaLeavesNoMessage(t *testing.T) {
 
 // A failed attempt is over: the next one, and the withdrawal, do not wait for it.
 func TestAfterAFailedAttempt(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startReplicas(t, database)
 		broken := errors.New("the connection broke")
@@ -234,7 +229,6 @@ func TestAfterAFailedAttempt(t *testing.T) {
 
 // A message that is being sent when its request is settled is withdrawn once it is sent.
 func TestAMessageThatIsBeingSentIsWithdrawn(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := startReplicas(t, database)
 		goOn := s.hang(t, s.message(t, "user:ada", 0))

@@ -26,17 +26,14 @@ func TestASlackMessageThatMayNotBeChanged(t *testing.T) {
 			s := withSlack(t, inprocess.Memory, "summary")
 			runID, _ := s.asks(t, "s", restart)
 			effects := func(state api.EffectState) []model.Effect {
-				found, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: state, Limit: 20})
-				require.NoError(t, err)
-				return found
+				return s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: state, Limit: 20})
 			}
 			eventually(t, "both messages", func() bool { return len(effects(api.EffectDone)) == 2 })
 			s.slack.Set(func() { s.slack.Answers["chat.update"] = slackpeer.Refuses(code) })
 			s.resolve(t, s.people["ada"], runID, api.BehaviorDeny, "a")
 			eventually(t, "the withdrawal", func() bool { return len(effects(api.EffectPending)) == 0 })
 			require.Empty(t, effects(api.EffectFailed))
-			record, err := s.Store.Run(t.Context(), runID)
-			require.NoError(t, err)
+			record := s.recordOf(t, runID)
 			explained, err := s.people["ada"].ExplainRequest(t.Context(), record.Requests[0].Handle)
 			require.NoError(t, err)
 			require.Len(t, explained.Notified, 2)

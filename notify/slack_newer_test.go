@@ -35,8 +35,7 @@ func TestANewerMessageWhereSlackForbidsDeletion(t *testing.T) {
 			}
 			raiseEscalating(t, s.people["maker"], "s", &api.Escalation{Steps: []api.EscalationStep{step(0), step(time.Hour.Milliseconds())}})
 			eventually(t, "the first message was sent", func() bool {
-				done, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectDone, Limit: 20})
-				require.NoError(t, err)
+				done := s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectDone, Limit: 20})
 				return len(done) == 1
 			})
 			s.later.Store(time.Hour.Milliseconds())

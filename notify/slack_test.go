@@ -48,8 +48,7 @@ const (
 func (s *slacked) retries(t *testing.T, done func() bool) {
 	t.Helper()
 	eventually(t, "another attempt", func() bool {
-		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
-		require.NoError(t, err)
+		effects := s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
 		for i := range effects {
 			if effects[i].LastError != "" {
 				_, err := s.people["ada"].RetryEffect(t.Context(), "s", effects[i].EffectID)
@@ -111,7 +110,6 @@ func (s *slacked) addSlack(t *testing.T, c *client.Client, user string) (address
 // TestASlackUserIsOnePerson verifies one Slack id for two people: the second is refused, even if both type
 // their codes at once, until the first removes it.
 func TestASlackUserIsOnePerson(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withSlack(t, database, "none")
 		ada, ben := s.people["ada"], s.people["ben"]
@@ -158,8 +156,7 @@ func (s *slacked) asks(t *testing.T, session string, approval api.ApprovalReques
 // recorded returns the resolution of the only approval of a run; nil while it is open.
 func (s *slacked) recorded(t *testing.T, runID string) *api.Resolution {
 	t.Helper()
-	record, err := s.Store.Run(t.Context(), runID)
-	require.NoError(t, err)
+	record := s.recordOf(t, runID)
 	if record.Requests[0].Open() {
 		return nil
 	}
@@ -171,7 +168,6 @@ var restart = api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`{"host":
 
 // The right person's press decides once, however often it comes, and everyone's message shows the outcome.
 func TestAPressInSlackDecides(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := withSlack(t, database, "summary")
 		runID, post := s.asks(t, "s", restart)
@@ -362,8 +358,7 @@ func TestErrorsOfSlack(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "none")
 	pending := func() *model.Effect {
-		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
-		require.NoError(t, err)
+		effects := s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
 		if len(effects) == 0 || effects[0].LastError == "" {
 			return nil
 		}
@@ -432,12 +427,10 @@ func TestASlackConversationThatIsGone(t *testing.T) {
 	s.slack.Set(func() { s.slack.Answers["chat.update"] = slackpeer.Refuses("channel_not_found") })
 	s.resolve(t, s.people["ada"], runID, api.BehaviorDeny, "a")
 	eventually(t, "the withdrawal", func() bool {
-		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
-		require.NoError(t, err)
+		effects := s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
 		return len(effects) == 0
 	})
-	failed, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectFailed, Limit: 20})
-	require.NoError(t, err)
+	failed := s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectFailed, Limit: 20})
 	require.Empty(t, failed)
 	s.healthy(t)
 }

@@ -170,9 +170,7 @@ func withBoard(t *testing.T, database string, b *board) *service {
 // pendingNotices returns the unsent messages and withdrawals of the board.
 func (s *service) pendingNotices(t *testing.T) []model.Effect {
 	t.Helper()
-	effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectPending, Limit: 20})
-	require.NoError(t, err)
-	return effects
+	return s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectPending, Limit: 20})
 }
 
 // withdrawal returns the effect that withdraws messages.
@@ -198,7 +196,6 @@ func (s *service) resolve(t *testing.T, c *client.Client, runID string, behavior
 
 // Everyone who was told of a request sees how it was settled, once, in place of the message.
 func TestSettledRequestsWithdrawTheirMessages(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		b := newBoard()
 		s := withBoard(t, database, b)
@@ -371,8 +368,7 @@ func TestASecondMessageReplacesTheFirst(t *testing.T) {
 		{Notify: []string{"user:ada"}}, {AfterMs: time.Hour.Milliseconds(), Notify: []string{"user:ada"}},
 	}})
 	sent := func() int {
-		effects, err := s.Store.Effects(t.Context(), reads.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectDone, Limit: 20})
-		require.NoError(t, err)
+		effects := s.effects(t, reads.EffectQuery{WebhookID: model.NoticeWebhookID("board"), State: api.EffectDone, Limit: 20})
 		return len(effects)
 	}
 	// Steps that are due together are one message, so the second is due only after the first was sent.

@@ -108,7 +108,6 @@ func (k *killer) requireAgain(t *testing.T) {
 // record. Each endpoint gets everything at least once, in the order of the session's log, and
 // repeats have the same id.
 func TestFanOutOfAKilledService(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		endpoints := map[string]*killer{"one": newKiller(t), "two": newKiller(t)}
 		callback := newKiller(t)
@@ -181,7 +180,6 @@ func TestFanOutOfAKilledService(t *testing.T) {
 // TestDeadLettersOfAKilledServiceAreNotDoubled kills the service while it delivers an event
 // to a deleted endpoint, and again after its pending deliveries were dropped.
 func TestDeadLettersOfAKilledServiceAreNotDoubled(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		gone := newKiller(t)
 		gone.status = http.StatusGone

@@ -157,7 +157,6 @@ func (l *letterbox) acceptedBy(address string) func(pushpeer.Message) {
 // takes it, and before the result is recorded. Each person gets the message at least once, and all
 // repetitions have one id. Every link works.
 func TestMessagesOfAKilledService(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		box, channels := newLetterbox(t)
 		pushes := pushpeer.Start(t)

@@ -40,7 +40,6 @@ const redactionSample = 3
 // never begun, for the audit's export and for the doctor, and a repeated call gets the original
 // reply.
 func TestRedactionKilled(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		service := &replica{plan: filepath.Join(t.TempDir(), "plan")}
 		service.Process = rig.Start(t, rig.Options{

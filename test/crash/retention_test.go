@@ -38,7 +38,6 @@ var retentionPoints = []point{
 // TestRetentionKilled kills the service during retention, at one point after the other. The
 // remaining rows are consistent, nothing needed is deleted, and the restarted service continues.
 func TestRetentionKilled(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		service := &replica{plan: t.TempDir() + "/plan"}
 		service.Process = rig.Start(t, rig.Options{

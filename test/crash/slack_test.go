@@ -30,7 +30,6 @@ type slackKill struct {
 // TestSlackMessagesOfAKilledService kills the service at each step of sending a message to Slack, and of putting the
 // outcome in its place. Each person sees one message about their request, which then shows the outcome.
 func TestSlackMessagesOfAKilledService(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		kills := []slackKill{
 			{plan: "webhooks.claimed 1"},

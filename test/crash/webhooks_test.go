@@ -19,7 +19,6 @@ import (
 // A service that is killed during a post to a webhook repeats the post with the same id and body,
 // and posts the following events after it.
 func TestDeliveryOfAKilledServiceIsMadeAgain(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		type posted struct{ id, body string }
 		var mu sync.Mutex

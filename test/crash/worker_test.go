@@ -58,7 +58,6 @@ func deaths() []death {
 // stay open. The next worker gets all decisions, and only one worker claims the run, after the dead
 // worker's lease has expired.
 func TestAttachedWorkerKilled(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		service := rig.Start(t, rig.Options{Database: database})
 		var dying errgroup.Group

@@ -14,7 +14,6 @@ import (
 // reconnect, to this process or to one started after a kill -9, they show everything open and
 // nothing settled. Prompts shown before can still be decided by the same id.
 func TestGallery07and08ReconnectOnEveryFace(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, url string) {
 		p := serve(t, url)
 		held := scene(t, facesAt(t, p.URL()))

@@ -170,7 +170,6 @@ func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
 // restarted. Here every snapshot after a reconnect or a kill -9 contains every open prompt, and
 // open streams resume by themselves.
 func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
-	t.Parallel()
 	rig.Databases(t, func(t *testing.T, url string) {
 		p := serve(t, url)
 		waitingRun(t, p.client, "run", rig.Approvals("one", "two", "three"))

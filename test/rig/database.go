@@ -27,9 +27,10 @@ func SQLite(tb testing.TB) string {
 	return "sqlite:" + filepath.Join(tb.TempDir(), "holdpoint.db")
 }
 
-// Databases runs a test on a fresh database of each engine, in parallel.
+// Databases runs a test on a fresh database of each engine, next to others.
 func Databases(t *testing.T, test func(t *testing.T, database string)) {
 	t.Helper()
+	t.Parallel()
 	for _, engine := range Engines {
 		t.Run(engine.Name, func(t *testing.T) {
 			t.Parallel()

@@ -58,7 +58,6 @@ func calledBack(id, url string) api.ApprovalRequest {
 }
 
 func TestDecisionsArePostedToCallbacksWithTheTokenAndAGrant(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		e := listen(t)
 		sensitive := calledBack("sensitive", e.URL)
@@ -152,7 +151,6 @@ func hang(t *testing.T) string {
 // Hanging receivers delay the callbacks of their owner, however many they are, and no
 // others.
 func TestHangingReceiversHoldUpNoOtherPrincipal(t *testing.T) {
-	t.Parallel()
 	onEnginesOf(t, startClosed, func(t *testing.T, s *service) {
 		agent, other := s.as(t, "hangs", api.RoleAgent), s.as(t, "waits", api.RoleAgent)
 		var hangs api.Suspension
@@ -211,7 +209,6 @@ func TestCancelledAndExpiredRequestsArePostedToCallbacks(t *testing.T) {
 // Hosts that hang or refuse delay no others. A replay posts a dropped callback again, with
 // the same id.
 func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		good, gone := listen(t), listen(t)
 		gone.answer(http.StatusGone)
@@ -252,7 +249,6 @@ func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
 // A pending callback is posted even if the request was redacted meanwhile, without the redacted
 // content. After that, nothing of the callback is kept.
 func TestACallbackIsPostedWhatARedactionLeft(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		owed, posted := listen(t), listen(t)
 		owed.answer(http.StatusGone)

@@ -166,6 +166,7 @@ func onEngines(t *testing.T, test func(t *testing.T, s *service)) {
 
 func onEnginesOf(t *testing.T, start func(t *testing.T, database string) *service, test func(t *testing.T, s *service)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(t, start(t, "sqlite:"+filepath.Join(t.TempDir(), "data.db")))
@@ -224,7 +225,6 @@ func (s *service) deliveries(t *testing.T, webhookID string, state api.EffectSta
 }
 
 func TestEventsReachWebhooksSignedAndInOrder(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		s.approve(t, "before", api.ApprovalRequest{ID: "a", ToolName: "shell", ToolCallID: "call", Input: api.JSON(`{}`)})
 		all, other, cloud := listen(t), listen(t), listen(t)
@@ -283,7 +283,6 @@ func texts(t *testing.T, entries []api.RunEventEntry) []string {
 }
 
 func TestEndpointThatFailsHoldsUpNobodyAndGetsEverythingInOrderLater(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		bad, good := listen(t), listen(t)
 		bad.answer(http.StatusInternalServerError)
@@ -358,7 +357,6 @@ func eventually[T any](t *testing.T, ask func() *T) *T {
 }
 
 func TestGoneDisablesAndReplayDeliversWhatWasGivenUp(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		e := listen(t)
 		e.answer(http.StatusGone)
@@ -393,7 +391,6 @@ func TestGoneDisablesAndReplayDeliversWhatWasGivenUp(t *testing.T) {
 }
 
 func TestManyEventsOfOneCallReachAWebhookInOrderAlsoByReplay(t *testing.T) {
-	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
 		const many = 20
 		e := listen(t)

@@ -67,7 +67,6 @@ func testSessions(t *testing.T, service, other *replica) {
 
 // TestListOfSessions holds the order and the pages of the list.
 func TestListOfSessions(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		service := serve(t, database.Open(t))
 		service.get(t, "/api/sessions").Is(http.StatusOK, `{"data":[],"nextCursor":null,"archived":false}`)

@@ -37,7 +37,6 @@ func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *r
 // TestCodex runs every case on every engine. The second service shares the database of
 // the first.
 func TestCodex(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		one, two := database.Replicas(t)
 		first, second := serve(t, one), serve(t, two)

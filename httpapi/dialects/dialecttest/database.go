@@ -20,9 +20,10 @@ type Database struct {
 	reopened bool
 }
 
-// OnEngines runs a test in parallel on an empty database of each engine.
+// OnEngines runs a test on an empty database of each engine, next to others.
 func OnEngines(t *testing.T, test func(t *testing.T, database *Database)) {
 	t.Helper()
+	t.Parallel()
 	for engine, address := range map[string]func(testing.TB) string{
 		"sqlite":   func(tb testing.TB) string { tb.Helper(); return filepath.Join(tb.TempDir(), "holdpoint.db") },
 		"postgres": func(tb testing.TB) string { tb.Helper(); return postgrestest.URL(tb) },

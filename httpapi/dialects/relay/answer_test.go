@@ -17,7 +17,6 @@ import (
 
 // Errors by precedence: each body also has all later errors.
 func TestErrorsOfAnswers(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		for _, body := range []string{``, `{`, `nope`, `{"sessionId":"x","sessionId":"y"}`, `{"sessionId":"\udc00","response":1}`} {
 			s.post(t, "/chat/relay/nobody", body).refused(http.StatusBadRequest, invalidJSON)
@@ -45,7 +44,6 @@ func TestErrorsOfAnswers(t *testing.T) {
 }
 
 func TestSessionsThatAreNoChats(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		handle := c.started().raisesOne("a", "ls")
@@ -71,7 +69,6 @@ func TestSessionsThatAreNoChats(t *testing.T) {
 // Only true allows, and only true creates a rule. A truthy value other than true, such as "no", decides
 // nothing: nobody can tell what was meant.
 func TestOddResponses(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()
@@ -111,7 +108,6 @@ func TestOddResponses(t *testing.T) {
 }
 
 func TestWhoDecidesElsewhereWins(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()
@@ -139,7 +135,6 @@ func TestWhoDecidesElsewhereWins(t *testing.T) {
 }
 
 func TestExpiredRelays(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()
@@ -159,7 +154,6 @@ func TestExpiredRelays(t *testing.T) {
 
 // All answer concurrently, and one succeeds.
 func TestOneAnswerWins(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()

@@ -17,7 +17,6 @@ import (
 )
 
 func TestChat(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t, `"mode":"agent"`, `"permissions":{"allowlist":[]}`, `"detached":false`, `"extra":{"n":1.50}`)
 		w := c.started()
@@ -61,7 +60,6 @@ func TestChat(t *testing.T) {
 }
 
 func TestBodiesOfChat(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		for _, body := range []string{``, `{`, `{} {}`, `{"model":1,"model":2}`, `{"model":"\ud800","messages":[1]}`, "\xff", `nope`} {
 			s.post(t, "/chat", body).refused(http.StatusBadRequest, invalidJSON)
@@ -91,7 +89,6 @@ func TestBodiesOfChat(t *testing.T) {
 }
 
 func TestRunsThatDoNotComplete(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		t.Run("failed", func(t *testing.T) {
 			c := s.chat(t)
@@ -135,7 +132,6 @@ func TestRunsThatDoNotComplete(t *testing.T) {
 }
 
 func TestEventsOfWorkers(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		t.Run("members are completed and passed through", func(t *testing.T) {
 			c := s.chat(t)
@@ -204,7 +200,6 @@ const question = `{"id":"q","tool_call_id":"call-q","questions":[{"id":"which","
 
 // Questions cannot be answered here, but they show why the run waits.
 func TestQuestionsAreShown(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()
@@ -222,7 +217,6 @@ func TestQuestionsAreShown(t *testing.T) {
 
 // A session of another agent whose parent is the chat's asks there.
 func TestQuestionsOfChildrenAreShown(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		c.started()

@@ -44,7 +44,6 @@ func (c *chat) asksOfChild(of child, id, command string) {
 // The approvals of sessions below a chat's are relays of the chat, marked with who asks. They are
 // decided there as well, and what is decided elsewhere is shown.
 func TestRelaysOfChildren(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		s := serve(t, database.Open(t), relay.Options{}, func(o *httpapi.Options) { o.KeepAlive = 50 * time.Millisecond })
 		c := s.chat(t)
@@ -87,7 +86,6 @@ func TestRelaysOfChildren(t *testing.T) {
 
 // A client that lost its stream learns what became of a child's relay from the reply.
 func TestLostRelaysOfChildren(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t, `"detached":true`)
 		c.started()

@@ -46,7 +46,6 @@ func (s *service) left(t *testing.T, c *chat) {
 }
 
 func TestAnswersOnAnotherReplica(t *testing.T) {
-	t.Parallel()
 	onReplicas(t, func(t *testing.T, first, second *service) {
 		c := first.chat(t)
 		w := c.started()
@@ -68,7 +67,6 @@ func TestAnswersOnAnotherReplica(t *testing.T) {
 
 // If the client disconnects, its relays are gone everywhere, and the request stays open.
 func TestAClosedStreamTakesItsRelays(t *testing.T) {
-	t.Parallel()
 	onReplicas(t, func(t *testing.T, first, second *service) {
 		c := first.chat(t)
 		w := c.started()
@@ -86,7 +84,6 @@ func TestAClosedStreamTakesItsRelays(t *testing.T) {
 }
 
 func TestDetachedRelaysOutliveTheStream(t *testing.T) {
-	t.Parallel()
 	onReplicas(t, func(t *testing.T, first, second *service) {
 		c := first.chat(t, `"detached":true`)
 		w := c.started()
@@ -104,7 +101,6 @@ func TestDetachedRelaysOutliveTheStream(t *testing.T) {
 
 // A stopping service ends the stream but keeps the relays, because the client has not left.
 func TestDrainLeavesRelaysAnswerable(t *testing.T) {
-	t.Parallel()
 	onReplicas(t, func(t *testing.T, first, second *service) {
 		c := first.chat(t)
 		handle := c.started().raisesOne("a", "ls")

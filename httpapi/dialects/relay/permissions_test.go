@@ -23,7 +23,6 @@ import (
 )
 
 func TestPermissions(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		t.Run("none: everything is asked for", func(t *testing.T) {
 			s.chat(t).started().raisesOne("a", "ls")
@@ -102,7 +101,6 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestPermissionsThatDoNotFit(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		const shape = "permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}"
 		many := strings.TrimSuffix(strings.Repeat(`{"tool":"bash"},`, 51), ",")
@@ -194,7 +192,6 @@ func TestRefusedChats(t *testing.T) {
 }
 
 func TestAlwaysIsExact(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()
@@ -247,7 +244,6 @@ func TestAlwaysAtTheLimitOfRules(t *testing.T) {
 }
 
 func TestAlwaysByPrefix(t *testing.T) {
-	t.Parallel()
 	onEngines(t, relay.Options{AlwaysPrefix: true}, func(t *testing.T, s *service) {
 		c := s.chat(t)
 		w := c.started()

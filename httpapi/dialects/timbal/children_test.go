@@ -61,8 +61,7 @@ func testApprovalsOfChildren(t *testing.T, s *service) {
 	outcome, recorded = s.settled(t, below)
 	require.Equal(t, api.OutcomeDenied, outcome)
 	require.Equal(t, "no", recorded.Reason)
-	record, err := s.Store.Run(t.Context(), grandchildRun)
-	require.NoError(t, err)
+	record := s.record(t, grandchildRun)
 	require.Equal(t, api.StatusRunning, record.Run.Status)
 
 	// The same call again with its key is a replay; another decision comes too late.

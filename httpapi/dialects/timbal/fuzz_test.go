@@ -51,8 +51,7 @@ func FuzzResumeValue(f *testing.F) {
 			"questions":[{"id":"q","tool_call_id":"c","questions":[{"id":"1","question":"?","options":[{"id":"pg","label":"postgres"}]}]}]}}`)
 		require.Equal(t, http.StatusAccepted, made.Status, made.Text)
 		runID := made.body["run_id"].(string)
-		record, err := s.Store.Run(t.Context(), runID)
-		require.NoError(t, err)
+		record := s.record(t, runID)
 		for _, request := range record.Requests {
 			if request.RequestID == "keep" {
 				continue
@@ -63,8 +62,7 @@ func FuzzResumeValue(f *testing.F) {
 				require.Contains(t, text, `"type":"OUTPUT"`)
 			}
 		}
-		record, err = s.Store.Run(t.Context(), runID)
-		require.NoError(t, err)
+		record = s.record(t, runID)
 		for _, request := range record.Requests {
 			if request.Kind != model.KindApproval || request.Outcome != api.OutcomeAllowed {
 				continue

@@ -64,13 +64,11 @@ func testANamedResume(t *testing.T, s *service) {
 	require.Equal(t, id, last[0].at("parent_run_id"))
 	s.sameInLog(t, last)
 	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+next, "").Status)
-	record, err := s.Store.Run(t.Context(), w.runID)
-	require.NoError(t, err)
+	record := s.record(t, w.runID)
 	require.Equal(t, api.StatusCancelled, record.Run.Status)
 	child, input := s.said(t, `{"prompt":"hello?","parent_id":"`+next+`"}`, `1`)
 	require.Len(t, input["history"], 1)
-	record, err = s.Store.Run(t.Context(), child)
-	require.NoError(t, err)
+	record = s.record(t, child)
 	require.Equal(t, w.runID, record.Run.ParentRunID, "what /v1 shows is a run that it knows")
 	require.Equal(t, w.sessionID(), record.Run.SessionID)
 }
@@ -173,7 +171,6 @@ func testANamedPart(t *testing.T, s *service) {
 // One id in many concurrent calls on two replicas belongs to one call, and the others decide
 // nothing. The same call sent to both replicas at once is decided once and answered by both.
 func TestOneNameAtOnce(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		one, other := database.Replicas(t)
 		replicas := []*service{serve(t, one), serve(t, other)}

@@ -19,8 +19,7 @@ func several(id string) api.UserQuestionRequest {
 func testSeveralQuestions(t *testing.T, s *service) {
 	w, first := s.paused(t, several("q"), approval("a"))
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(first))
-	record, err := s.Store.Run(t.Context(), w.runID)
-	require.NoError(t, err)
+	record := s.record(t, w.runID)
 	handle := record.Requests[0].Handle
 	require.Equal(t, []string{handle + ":db", record.Requests[1].Handle}, ids(first))
 	require.Equal(t, handle+":db", first[3].at("output", "suspension_id"))

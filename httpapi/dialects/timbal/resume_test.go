@@ -117,8 +117,7 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 		}
 		require.Equal(t, "input_required", events[4].at("status", "reason"))
 	}
-	record, err := s.Store.Run(t.Context(), w.runID)
-	require.NoError(t, err)
+	record := s.record(t, w.runID)
 	require.Zero(t, record.Run.SettledCount)
 	events, claim := s.gone(t, w, resumeBody(t, w.runID, plain, `"mysql"`, schema, "false", gate, "true"))
 	require.Equal(t, []string{"START", "OUTPUT"}, kinds(events))
@@ -234,8 +233,7 @@ func testCancelByARequest(t *testing.T, s *service) {
 			require.Equal(t, events[1].at("output", "reason"), events[1].at("status", "message"))
 		}
 		s.sameInLog(t, events)
-		record, err := s.Store.Run(t.Context(), w.runID)
-		require.NoError(t, err)
+		record := s.record(t, w.runID)
 		require.Equal(t, api.StatusCancelled, record.Run.Status)
 		outcome, _ := s.settled(t, other)
 		require.Equal(t, api.OutcomeCancelled, outcome, "there is no superseded")

@@ -19,7 +19,6 @@ import (
 // Ids, events and their numbers are the same after a restart, and a resume from before it is found
 // by its key.
 func TestRestart(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		store := database.Reopen(t)
 		s := serve(t, store)
@@ -117,8 +116,7 @@ func testAChosenIDIsNoSegments(t *testing.T, s *service) {
 
 	// A run that continues from a segment has a parent known to /v1.
 	next := s.open(t, "/stream", `{"parent_id":"`+segment+`"}`)
-	record, err := s.Store.Run(t.Context(), next.runID)
-	require.NoError(t, err)
+	record := s.record(t, next.runID)
 	require.Equal(t, runID, record.Run.ParentRunID)
 }
 
@@ -224,8 +222,7 @@ func testARunOfAnotherFace(t *testing.T, s *service) {
 	require.Equal(t, http.StatusAccepted, made.Status, made.Text)
 	log := s.events(t, "run:7", "")
 	require.Len(t, log.body["events"], 3)
-	record, err := s.Store.Run(t.Context(), "run:7")
-	require.NoError(t, err)
+	record := s.record(t, "run:7")
 	w := &worker{t: t, store: s.Store, runID: "run:7"}
 	events, _ := s.gone(t, w, resumeBody(t, "run:7", record.Requests[0].Handle, `true`))
 	require.Equal(t, "coder", events[1].at("path"))
@@ -283,8 +280,7 @@ func testEvents(t *testing.T, s *service) {
 	s.claim(t, ended.runID).complete(`1`)
 	ended.rest()
 	require.Equal(t, false, s.events(t, ended.runID, "").body["expired"])
-	record, err := s.Store.Run(t.Context(), ended.runID)
-	require.NoError(t, err)
+	record := s.record(t, ended.runID)
 	trimmed, err := s.Store.TrimSession(t.Context(), record.Run.SessionID, time.Now().Add(time.Hour).UnixMilli(), 1)
 	require.NoError(t, err)
 	require.Equal(t, upkeep.Trimmed{Events: 1, More: true}, trimmed)

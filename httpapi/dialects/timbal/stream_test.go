@@ -18,8 +18,7 @@ import (
 func testAnApprovalAndAnInteraction(t *testing.T, s *service) {
 	w, events := s.paused(t, question("q"), approval("a"))
 	require.Equal(t, []string{"START", "INTERACTION", "APPROVAL", "OUTPUT"}, kinds(events))
-	record, err := s.Store.Run(t.Context(), w.runID)
-	require.NoError(t, err)
+	record := s.record(t, w.runID)
 	log, _, err := s.Store.EventsWithin(t.Context(), reads.EventQuery{RunID: w.runID, Limit: 100, MaxBytes: api.MaxReplyBytes})
 	require.NoError(t, err)
 	asked, gated := record.Requests[0], record.Requests[1]
@@ -114,8 +113,7 @@ func testWhatAWorkerAppends(t *testing.T, s *service) {
 	require.Equal(t, map[string]any{"code": "success", "reason": "end_turn", "message": nil}, last.at("status"))
 	require.Equal(t, "Great, using postgres.", last.at("output", "content", 0, "text"))
 	require.Nil(t, last.at("error"))
-	record, err := s.Store.Run(t.Context(), w.runID)
-	require.NoError(t, err)
+	record := s.record(t, w.runID)
 	require.Equal(t, "coder", record.Run.AgentID)
 }
 
@@ -141,8 +139,7 @@ func testHowARunEnds(t *testing.T, s *service) {
 	require.Equal(t, map[string]any{"code": "cancelled", "reason": "interrupted", "message": nil}, cancelled.at("status"))
 
 	interrupted := last(func(w *worker) {
-		record, err := s.Store.Run(t.Context(), w.runID)
-		require.NoError(t, err)
+		record := s.record(t, w.runID)
 		w.do(&runs.InterruptSession{SessionID: record.Run.SessionID})
 	})
 	require.Equal(t, map[string]any{"code": "cancelled", "reason": "interrupted", "message": nil}, interrupted.at("status"))

@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -28,6 +29,14 @@ func serve(tb testing.TB, store runs.Store) *service {
 		func(o *httpapi.Options) { o.KeepAlive, o.Sealer = 300*time.Millisecond, sealer(tb) })}
 }
 
+// record reads a run from the store.
+func (s *service) record(t *testing.T, runID string) *model.RunRecord {
+	t.Helper()
+	record, err := s.Store.Run(t.Context(), runID)
+	require.NoError(t, err)
+	return record
+}
+
 // sealer encrypts sensitive answers.
 func sealer(tb testing.TB) runs.Sealer {
 	tb.Helper()
@@ -38,7 +47,6 @@ func sealer(tb testing.TB) runs.Sealer {
 
 // TestTimbal runs every case against one service on every engine.
 func TestTimbal(t *testing.T) {
-	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
 		s := serve(t, database.Open(t))
 		for _, one := range []struct {
