@@ -54,8 +54,7 @@ func (f *flows) allowAnd(t *testing.T) {
 	p.until("it has arrived", func() bool { return p.read(`document.querySelector(".count").textContent`) != count })
 	p.frame()
 	require.Empty(t, p.all(sheet, "checkbox", "Also allows 1 that waits now"))
-	_, err := f.client.CancelRun(t.Context(), late.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, late.RunID)
 	p.until("it is gone", func() bool { return p.read(`document.querySelector(".count").textContent`) == count })
 	// Which of them start with the same words says the service.
 	sheet.find("radio", "Commands that start with “npm test”, in this session").click()
@@ -66,8 +65,7 @@ func (f *flows) allowAnd(t *testing.T) {
 	sheet.find("button", "Allow").click()
 	item.status("Allowed by you")
 	outcome := func(id string) api.Outcome {
-		view, err := f.client.GetRequest(t.Context(), handles[id])
-		require.NoError(t, err)
+		view := f.request(t, handles[id])
 		if view.Resolution == nil {
 			return ""
 		}
@@ -76,8 +74,7 @@ func (f *flows) allowAnd(t *testing.T) {
 	p.until("the one that was read is allowed as well", func() bool { return outcome("t-2") == api.OutcomeAllowed })
 	require.Empty(t, outcome("t-3"), "it was not read")
 	require.Empty(t, outcome("t-4"), "it is another command")
-	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, run.RunID)
 
 	inShop := approval("Edit", `{"file_path":"internal/cart/total.go","old_string":"a","new_string":"b"}`)
 	inShop.Directory = "/srv/shop"

@@ -131,8 +131,7 @@ func (f *flows) bulk(t testing.TB, session string, count int) (ids []string) {
 			request.ID = "b-" + strconv.Itoa(i)
 			suspension.Approvals = append(suspension.Approvals, request)
 		}
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session + "-" + strconv.Itoa(n), Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
+		run := f.create(t, client.CreateRunParams{SessionID: session + "-" + strconv.Itoa(n), Input: "go", Suspend: &suspension})
 		ids = append(ids, run.RunID)
 	}
 	return ids

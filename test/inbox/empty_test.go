@@ -88,8 +88,7 @@ func (f *flows) empty(t *testing.T) {
 func (f *flows) clear(t *testing.T) {
 	for _, tool := range []string{"clear-one", "clear-two", "clear-three", "clear-four"} {
 		run := f.ask(t, one(approval(tool, `{"n":1}`)))
-		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
-		require.NoError(t, err)
+		f.resolve(t, run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
 	}
 	p := f.open(t, "/")
 	p.find("heading", "All clear")
@@ -103,8 +102,7 @@ func (f *flows) clear(t *testing.T) {
 
 	run := f.ask(t, one(approval("clear-five", `{"n":1}`)))
 	p.row("clear-five")
-	_, err := f.client.CancelRun(t.Context(), run.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, run.RunID)
 	p.find("button", "Clear 1").click()
 	p.until("the list says so", func() bool { return strings.Contains(p.shown(), "All clear") })
 }

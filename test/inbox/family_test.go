@@ -19,8 +19,7 @@ func (f *flows) family(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.client.CreateSession(t.Context(), client.CreateSessionParams{SessionID: "child", ParentSessionID: "parent"})
 	require.NoError(t, err)
-	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "child", Input: "go"})
-	require.NoError(t, err)
+	run := f.create(t, client.CreateRunParams{SessionID: "child", Input: "go"})
 	claim, err := f.client.ClaimRun(t.Context(), run.RunID, api.ClaimOptions{WorkerID: "w"})
 	require.NoError(t, err)
 	_, err = f.client.AskParent(t.Context(), run.RunID, claim.Lease.Fence, api.UserQuestionRequest{
@@ -78,7 +77,5 @@ func (f *flows) askIn(t *testing.T, session, parent string, suspension api.Suspe
 	t.Helper()
 	_, err := f.client.CreateSession(t.Context(), client.CreateSessionParams{SessionID: session, ParentSessionID: parent})
 	require.NoError(t, err)
-	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Input: "go", Suspend: &suspension})
-	require.NoError(t, err)
-	return run
+	return f.create(t, client.CreateRunParams{SessionID: session, Input: "go", Suspend: &suspension})
 }

@@ -35,13 +35,37 @@ func start(t *testing.T) *flows {
 	return &flows{service: service, browser: browser, client: service.ConnectPatiently()}
 }
 
+func (f *flows) create(t testing.TB, params client.CreateRunParams) *client.CreatedRun {
+	t.Helper()
+	run, err := f.client.CreateRun(t.Context(), params)
+	require.NoError(t, err)
+	return run
+}
+
+func (f *flows) cancel(t *testing.T, runID string) {
+	t.Helper()
+	_, err := f.client.CancelRun(t.Context(), runID, "")
+	require.NoError(t, err)
+}
+
+func (f *flows) resolve(t *testing.T, runID string, params client.ResolveApprovalsParams) {
+	t.Helper()
+	_, err := f.client.ResolveRunApprovals(t.Context(), runID, params)
+	require.NoError(t, err)
+}
+
+func (f *flows) request(t *testing.T, handle string) *api.RequestView {
+	t.Helper()
+	view, err := f.client.GetRequest(t.Context(), handle)
+	require.NoError(t, err)
+	return view
+}
+
 // ask creates a run that waits.
 func (f *flows) ask(t *testing.T, suspension api.Suspension) *client.CreatedRun {
 	t.Helper()
 	f.asked++
-	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s-" + strconv.Itoa(f.asked), Input: "go", Suspend: &suspension})
-	require.NoError(t, err)
-	return run
+	return f.create(t, client.CreateRunParams{SessionID: "s-" + strconv.Itoa(f.asked), Input: "go", Suspend: &suspension})
 }
 
 func approval(tool, input string) api.ApprovalRequest {
@@ -55,9 +79,7 @@ func one(request api.ApprovalRequest) api.Suspension {
 // decision returns the recorded decision on a run's first approval.
 func (f *flows) decision(t *testing.T, run *client.CreatedRun) *api.Resolution {
 	t.Helper()
-	view, err := f.client.GetRequest(t.Context(), run.PendingApprovals[0].Handle)
-	require.NoError(t, err)
-	return view.Resolution
+	return f.request(t, run.PendingApprovals[0].Handle).Resolution
 }
 
 // TestInbox decides in the page, one flow after the other.

@@ -99,8 +99,7 @@ func (f *flows) tooSoon(t *testing.T) {
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	require.NotContains(t, p.shown(), says)
-	_, err := f.client.CancelRun(t.Context(), first.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, first.RunID)
 }
 
 // folds shows JSON by levels and folds a file of a patch. What is folded away was not read.

@@ -35,8 +35,7 @@ func (f *flows) askForm(t *testing.T, question, schema string) *client.CreatedRu
 
 func (f *flows) answered(t *testing.T, run *client.CreatedRun) string {
 	t.Helper()
-	view, err := f.client.GetRequest(t.Context(), run.PendingQuestions[0].Handle)
-	require.NoError(t, err)
+	view := f.request(t, run.PendingQuestions[0].Handle)
 	require.NotNil(t, view.Resolution)
 	return string(view.Resolution.Value)
 }
@@ -83,8 +82,7 @@ func (f *flows) forms(t *testing.T) {
 	run = f.askForm(t, "Taken away", `{"type":"object","properties":{"why":{"type":"string","title":"Why"}}}`)
 	item = p.prompt("Taken away")
 	item.find("textbox", "Why").write("because")
-	_, err := f.client.CancelRun(t.Context(), run.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, run.RunID)
 	item.status("Your answer was not sent")
 	why := item.find("textbox", "Why")
 	require.Equal(t, `"because"`, why.call("function() { return this.value }", nil))
@@ -118,8 +116,7 @@ func (f *flows) forms(t *testing.T) {
 	item.find("button", "Answer").click()
 	item.status("Answered by you")
 	require.JSONEq(t, `{"valueOf":"typed","__proto__":"second"}`, f.answered(t, run))
-	_, err = f.client.CancelRun(t.Context(), next.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, next.RunID)
 }
 
 // labels shows where an agent works, what it remarks, as its words, and what a rule remarks, for a prompt that arrives while
@@ -202,8 +199,7 @@ func (f *flows) questions(t *testing.T) {
 	why.status("Declined by you")
 	var values []string
 	for _, question := range asked.PendingQuestions {
-		view, err := f.client.GetRequest(t.Context(), question.Handle)
-		require.NoError(t, err)
+		view := f.request(t, question.Handle)
 		said := string(view.Resolution.Outcome) + string(view.Resolution.Value)
 		for _, answer := range view.Resolution.Answers {
 			said += fmt.Sprint(" ", answer.QuestionID, answer.SelectedOptionIDs, answer.FreeformAnswer)
@@ -227,8 +223,7 @@ func (f *flows) questions(t *testing.T) {
 	item.find("textbox", "Your answer").write(" only until Friday ")
 	item.find("button", "Go ahead").click()
 	item.status("Answered by you")
-	view, err := f.client.GetRequest(t.Context(), deploy.PendingQuestions[0].Handle)
-	require.NoError(t, err)
+	view := f.request(t, deploy.PendingQuestions[0].Handle)
 	require.Equal(t, []api.UserQuestionAnswer{{QuestionID: "ok", SelectedOptionIDs: []string{"yes"}, FreeformAnswer: "only until Friday"}}, view.Resolution.Answers)
 	only("Release")
 	item = p.prompt("Release")

@@ -22,10 +22,8 @@ func (f *flows) liveHistory(t *testing.T) {
 		run := f.ask(t, one(request))
 		decision := rig.Deny(request.ID)
 		decision.Behavior = behavior
-		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(decision))
-		require.NoError(t, err)
-		_, err = f.client.CancelRun(t.Context(), run.RunID, "")
-		require.NoError(t, err)
+		f.resolve(t, run.RunID, rig.Decide(decision))
+		f.cancel(t, run.RunID)
 	}
 	for n := range 30 {
 		decide(fmt.Sprintf("make live-%02d", n), api.BehaviorDeny)

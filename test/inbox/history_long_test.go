@@ -22,8 +22,7 @@ func (f *flows) longHistory(t *testing.T) {
 	const runs, each = 10, 100
 	oldest := approval("bash", `{"command":"make [the.*needle <img src=x onerror=document.title='owned'>"}`)
 	run := f.ask(t, one(oldest))
-	_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(oldest.ID)))
-	require.NoError(t, err)
+	f.resolve(t, run.RunID, rig.Decide(rig.Deny(oldest.ID)))
 	for n := range runs {
 		var suspension api.Suspension
 		var decisions []api.ApprovalResolution
@@ -33,12 +32,9 @@ func (f *flows) longHistory(t *testing.T) {
 			suspension.Approvals = append(suspension.Approvals, request)
 			decisions = append(decisions, rig.Deny(request.ID))
 		}
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "long-" + strconv.Itoa(n), AgentID: "longer", Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
-		_, err = f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(decisions...))
-		require.NoError(t, err)
-		_, err = f.client.CancelRun(t.Context(), run.RunID, "")
-		require.NoError(t, err)
+		run := f.create(t, client.CreateRunParams{SessionID: "long-" + strconv.Itoa(n), AgentID: "longer", Input: "go", Suspend: &suspension})
+		f.resolve(t, run.RunID, rig.Decide(decisions...))
+		f.cancel(t, run.RunID)
 	}
 
 	p := f.open(t, "/history")

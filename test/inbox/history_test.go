@@ -30,8 +30,7 @@ func (f *flows) history(t *testing.T) {
 			decision = rig.Allow(request.ID)
 		}
 		decision.Reason = "because " + strconv.Itoa(i)
-		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(decision))
-		require.NoError(t, err)
+		f.resolve(t, run.RunID, rig.Decide(decision))
 	}
 	p := f.open(t, "/history")
 	p.until("the newest first", func() bool {
@@ -125,8 +124,7 @@ func (f *flows) recorded(t *testing.T) {
 	edited := f.ask(t, one(approval("edited", `{"command":"rm -rf build"}`)))
 	allowed := rig.Allow("a-edited")
 	allowed.UpdatedInput = api.JSON(`{"command":"rm -rf build/tmp"}`)
-	_, err := f.client.ResolveRunApprovals(t.Context(), edited.RunID, rig.Decide(allowed))
-	require.NoError(t, err)
+	f.resolve(t, edited.RunID, rig.Decide(allowed))
 	p.load("/history?prompt=" + edited.PendingApprovals[0].Handle)
 	p.until("what was allowed", func() bool { return strings.Contains(opened(p), "What was allowed") })
 	require.Contains(t, opened(p), `+   "command": "rm -rf build/tmp"`)
@@ -136,8 +134,7 @@ func (f *flows) recorded(t *testing.T) {
 	large := f.ask(t, one(approval("large", `{"content":"`+strings.Repeat("asked ", 2_000)+`"}`)))
 	allowed = rig.Allow("a-large")
 	allowed.UpdatedInput = api.JSON(`{"content":"` + strings.Repeat("given ", 2_000) + `"}`)
-	_, err = f.client.ResolveRunApprovals(t.Context(), large.RunID, rig.Decide(allowed))
-	require.NoError(t, err)
+	f.resolve(t, large.RunID, rig.Decide(allowed))
 	p.load("/history?prompt=" + large.PendingApprovals[0].Handle)
 	p.until("what was allowed", func() bool { return strings.Contains(opened(p), "What was allowed") })
 	require.NotContains(t, opened(p), "given given")
@@ -155,10 +152,8 @@ func (f *flows) session(t *testing.T) {
 	require.NoError(t, err)
 	denied := rig.Deny(run.PendingApprovals[0].ID)
 	denied.Reason = "not before lunch"
-	_, err = f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(denied))
-	require.NoError(t, err)
-	next, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "told", Input: "Then only look."})
-	require.NoError(t, err)
+	f.resolve(t, run.RunID, rig.Decide(denied))
+	next := f.create(t, client.CreateRunParams{SessionID: "told", Input: "Then only look."})
 	newest, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "told", Input: "At last, say it."})
 	require.NoError(t, err)
 	_, err = f.client.CancelRun(t.Context(), run.RunID, "enough")
@@ -214,8 +209,7 @@ func (f *flows) session(t *testing.T) {
 	require.True(t, said("said 299")())
 	p.until("there are no others", func() bool { return len(p.all(nil, "button", "Earlier")) == 0 })
 	for _, run := range []string{newest.RunID, next.RunID} {
-		_, err = f.client.CancelRun(t.Context(), run, "")
-		require.NoError(t, err)
+		f.cancel(t, run)
 	}
 	p.until("the end", func() bool { return strings.Count(p.find("list", "Conversation").text(), "Cancelled") == 3 })
 }

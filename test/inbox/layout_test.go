@@ -101,11 +101,9 @@ func (f *flows) layout(t *testing.T) {
 		p.until("it is open", func() bool { return p.read(`document.querySelector(".bar button")?.textContent ?? ""`) != "" })
 		p.until("laid out", func() bool { return p.read("String(innerWidth)") == "390" })
 		before := p.eval(bar)
-		_, err := f.client.CancelRun(t.Context(), run.RunID, "")
-		require.NoError(t, err)
+		f.cancel(t, run.RunID)
 		p.until("the outcome", func() bool { return p.read(`document.querySelector(".bar .outcome")?.textContent ?? ""`) != "" })
 		require.Equal(t, before, p.eval(bar))
 	}
-	_, err := f.client.CancelRun(t.Context(), long.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, long.RunID)
 }

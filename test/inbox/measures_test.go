@@ -22,16 +22,14 @@ const wholeRows = `(() => {
 // decisions. It needs the prompts of many.
 func (f *flows) measures(t *testing.T) {
 	long := api.Suspension{Approvals: []api.ApprovalRequest{approval("long-ids", `{"n":1}`)}}
-	ids, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "session-0123456789abcdef", AgentID: "measured", Input: "go", Suspend: &long})
-	require.NoError(t, err)
+	ids := f.create(t, client.CreateRunParams{SessionID: "session-0123456789abcdef", AgentID: "measured", Input: "go", Suspend: &long})
 	p := f.open(t, "/?q=long-ids")
 	text := p.read(`document.getElementById("prompt-` + p.row("long-ids") + `").innerText`)
 	for _, id := range []string{ids.SessionID, ids.RunID, ids.PendingApprovals[0].Handle, ids.PendingApprovals[0].InputDigest} {
 		require.Greater(t, len(id), 12)
 		require.NotContains(t, text, id[:13], "a row has no long id")
 	}
-	_, err = f.client.CancelRun(t.Context(), ids.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, ids.RunID)
 	p.load("/")
 	p.row("bulk")
 	for _, window := range []struct {
@@ -89,8 +87,7 @@ func (f *flows) measures(t *testing.T) {
 		require.Equal(t, bar, p.eval(barTop), "the bar does not move")
 	}
 	for n, handle := range handles {
-		view, err := f.client.GetRequest(t.Context(), handle)
-		require.NoError(t, err)
+		view := f.request(t, handle)
 		require.Equal(t, []api.Outcome{api.OutcomeAllowed, api.OutcomeDenied}[n%2], view.Resolution.Outcome)
 	}
 	// All of them keep their places until they are cleared.

@@ -50,8 +50,7 @@ func (f *flows) imitation(t *testing.T) {
 	request := approval(says, `{"text":`+quoted(strings.Repeat("all is well ", 80_000)+"rm -rf /")+`}`)
 	request.ID, request.Description = "a-imitates", "Waiting for you"
 	suspension := one(request)
-	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "Live", AgentID: "Settings", Input: "go", Suspend: &suspension})
-	require.NoError(t, err)
+	run := f.create(t, client.CreateRunParams{SessionID: "Live", AgentID: "Settings", Input: "go", Suspend: &suspension})
 	p.row(says)
 	require.Len(t, p.all(nil, "list", "Waiting for you"), 1)
 	item := p.prompt(says)
@@ -172,9 +171,7 @@ func (f *flows) agentFilter(t *testing.T) {
 	p := f.open(t, "/")
 	ask := func(agent, tool string) *client.CreatedRun {
 		suspension := one(approval(tool, `{"n":1}`))
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s-" + tool, AgentID: agent, Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
-		return run
+		return f.create(t, client.CreateRunParams{SessionID: "s-" + tool, AgentID: agent, Input: "go", Suspend: &suspension})
 	}
 	built, reviewed := ask("builder-of-releases", "by-builder"), ask("reviewer", "by-reviewer")
 	rows := func(has, hasNot string) func() bool {
@@ -210,14 +207,12 @@ func (f *flows) agentFilter(t *testing.T) {
 
 	p.in("light", 1280, 900)
 	p.find("combobox", "Agent")
-	_, err := f.client.CancelRun(t.Context(), built.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, built.RunID)
 	p.prompt("by-builder").status("Cancelled")
 	require.Equal(t, `"builder-of-releases"`, p.find("combobox", "Agent").call("function() { return this.selectedOptions[0].text }", nil))
 	p.find("combobox", "Agent").choose("All")
 	p.until("the requests of all", rows("by-reviewer", "by-builder"))
-	_, err = f.client.CancelRun(t.Context(), reviewed.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, reviewed.RunID)
 }
 
 // keysAlone edits, remembers, answers and selects with the keyboard alone.
@@ -284,7 +279,6 @@ func (f *flows) keysAlone(t *testing.T) {
 	})
 	p.press("\r")
 	item.status("Answered by you")
-	view, err := f.client.GetRequest(t.Context(), asked.PendingQuestions[0].Handle)
-	require.NoError(t, err)
+	view := f.request(t, asked.PendingQuestions[0].Handle)
 	require.Equal(t, api.OutcomeAnswered, view.Resolution.Outcome)
 }

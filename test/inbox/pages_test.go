@@ -104,8 +104,7 @@ func (f *flows) endedRule(t *testing.T, p *page) {
 	_, err := f.client.AddRule(t.Context(), client.AddRuleParams{SessionID: "used-up", ToolName: "once", Match: api.RuleMatch{AnyInput: true}, MaxUses: 1})
 	require.NoError(t, err)
 	suspension := one(approval("once", `1`))
-	_, err = f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "used-up", Input: "go", Suspend: &suspension})
-	require.NoError(t, err)
+	f.create(t, client.CreateRunParams{SessionID: "used-up", Input: "go", Suspend: &suspension})
 	p.load("/rules")
 	p.until("a rule that is used up", func() bool {
 		return strings.Contains(p.read(`[...document.querySelectorAll("tr.over")].map(one => one.innerText).join()`), "used up")
@@ -193,8 +192,7 @@ func (f *flows) many(t *testing.T) {
 			request.ID = "b-" + strconv.Itoa(i)
 			suspension.Approvals = append(suspension.Approvals, request)
 		}
-		_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "bulk-" + strconv.Itoa(n), Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
+		f.create(t, client.CreateRunParams{SessionID: "bulk-" + strconv.Itoa(n), Input: "go", Suspend: &suspension})
 	}
 	p := f.open(t, "/")
 	p.until("all of them", func() bool {

@@ -33,6 +33,5 @@ func (f *flows) palette(t *testing.T) {
 	dialog.find("combobox", "Find a request or a page").write("go to ru")
 	dialog.find("option", "Go to Rules").click()
 	p.until("the rules", func() bool { return p.read("location.pathname") == "/rules" })
-	_, err := f.client.CancelRun(t.Context(), run.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, run.RunID)
 }

@@ -35,8 +35,7 @@ func (p *page) follow(address string) {
 
 // reads shows that a page whose reads fail says so, repeats them by itself, and waits for a slow service.
 func (f *flows) reads(t *testing.T) {
-	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "failing", Input: "Read the log."})
-	require.NoError(t, err)
+	run := f.create(t, client.CreateRunParams{SessionID: "failing", Input: "Read the log."})
 	p := f.open(t, "/rules")
 	p.eval(failReads)
 	p.eval(`(globalThis.fails = address => address.includes("/failing/events"), "")`)
@@ -47,13 +46,11 @@ func (f *flows) reads(t *testing.T) {
 	p.eval(`(globalThis.fails = () => false, "")`)
 	p.until("the log, with no new event", said("Input of the run"))
 	require.NotContains(t, p.shown(), "Trying again")
-	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, run.RunID)
 
 	// A request that a link leads to.
 	past := f.ask(t, one(approval("failing-link", `{"command":"make linked"}`)))
-	_, err = f.client.ResolveRunApprovals(t.Context(), past.RunID, rig.Decide(rig.Deny(past.PendingApprovals[0].ID)))
-	require.NoError(t, err)
+	f.resolve(t, past.RunID, rig.Decide(rig.Deny(past.PendingApprovals[0].ID)))
 	p.eval(`(globalThis.fails = address => address.includes("/v1/requests/"), "")`)
 	p.follow("/history?prompt=" + past.PendingApprovals[0].Handle + "&outcome=allowed")
 	p.until("the page says so", said("The request could not be read. Trying again…"))
@@ -90,10 +87,8 @@ func (f *flows) crowd(t *testing.T) {
 	p := f.open(t, "/sessions/crowd")
 	heading := p.find("heading", "Waiting now 100+")
 	require.Equal(t, "Waiting now 100+", strings.TrimSpace(heading.text()))
-	_, err = f.client.CancelRun(t.Context(), runs[0].RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, runs[0].RunID)
 	p.load("/sessions/crowd")
 	p.find("heading", "Waiting now 51")
-	_, err = f.client.CancelRun(t.Context(), runs[1].RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, runs[1].RunID)
 }

@@ -22,9 +22,7 @@ func (f *flows) sameCall(t *testing.T) {
 		request := approval("install", `{"command":`+quoted(command)+`}`)
 		request.Reason, request.Directory = reason, "/srv/"+session
 		suspension := one(request)
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
-		return run
+		return f.create(t, client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
 	}
 	const row = `[...document.querySelectorAll(".list > li")].filter(one => one.ariaLabel.includes(" install: "))`
 	named := func(name string) {
@@ -37,8 +35,7 @@ func (f *flows) sameCall(t *testing.T) {
 	}
 	settle := func(run *client.CreatedRun) {
 		t.Helper()
-		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
-		require.NoError(t, err)
+		f.resolve(t, run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
 	}
 
 	// No timer notes that a prompt was read: that is noted as it leaves, after the next one was drawn.
@@ -123,11 +120,9 @@ func (f *flows) sameCall(t *testing.T) {
 	twice := approval("install", `{"command":"npm ci"}`)
 	twice.ID = "a-twice"
 	suspension := api.Suspension{Approvals: []api.ApprovalRequest{approval("install", `{"command":"npm ci"}`), twice}}
-	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "shop7", AgentID: "same", Input: "go", Suspend: &suspension})
-	require.NoError(t, err)
+	run := f.create(t, client.CreateRunParams{SessionID: "shop7", AgentID: "same", Input: "go", Suspend: &suspension})
 	p.until("rows of their own", func() bool { return p.read(`String(`+row+`.length)`) == "3" })
-	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, run.RunID)
 	p.until("they are settled", func() bool {
 		return p.read(`String(`+row+`.filter(one => one.classList.contains("settled")).length)`) == "3"
 	})
@@ -137,8 +132,7 @@ func (f *flows) sameCall(t *testing.T) {
 	var far []string
 	for session, request := range map[string]api.ApprovalRequest{"far": first, "far2": second} {
 		suspension := api.Suspension{Approvals: []api.ApprovalRequest{request}}
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
+		run := f.create(t, client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
 		far = append(far, run.RunID)
 	}
 	p.until("both are there", func() bool {
@@ -160,8 +154,7 @@ func (f *flows) sameCall(t *testing.T) {
 	item = p.prompt("far")
 	p.until("the service's count is shown", func() bool { forget(); return strings.Contains(item.text(), "The same call waits 1 more time.") })
 	for _, id := range far { // the next flow begins with an empty list
-		_, err := f.client.CancelRun(t.Context(), id, "")
-		require.NoError(t, err)
+		f.cancel(t, id)
 	}
 }
 
@@ -169,8 +162,7 @@ func (f *flows) sameCall(t *testing.T) {
 func (f *flows) askEqually(t *testing.T, tool string, sessions ...string) (handles []string) {
 	for _, session := range sessions {
 		suspension := one(approval(tool, `{"command":"npm ci"}`))
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
+		run := f.create(t, client.CreateRunParams{SessionID: session, Input: "go", Suspend: &suspension})
 		handles = append(handles, run.PendingApprovals[0].Handle)
 		t.Cleanup(func() {
 			_, err := f.client.CancelRun(context.Background(), run.RunID, "")

@@ -23,8 +23,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	f := start(t)
 	ask := func(session, agent string, suspension api.Suspension) {
-		_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: agent, Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
+		f.create(t, client.CreateRunParams{SessionID: session, AgentID: agent, Input: "go", Suspend: &suspension})
 	}
 	for _, call := range []struct {
 		session, agent, tool, input, reason string

@@ -56,8 +56,7 @@ func (f *flows) searchLong(t *testing.T) {
 	p.until("no others", func() bool { return p.read(`document.querySelector(".older") ? "" : "yes"`) == "yes" })
 
 	for _, run := range runs {
-		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
-		require.NoError(t, err)
+		f.resolve(t, run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
 	}
 	p = f.open(t, "/history?q=lengthy+needle-in")
 	says("long requests were searched in their beginning only.")

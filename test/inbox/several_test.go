@@ -22,8 +22,7 @@ func (f *flows) several(t *testing.T) {
 	for n := range 5 {
 		request := approval("step-"+strconv.Itoa(n), `{"command":"make step-`+strconv.Itoa(n)+strings.Repeat("x", 100*n)+`"}`)
 		session := one(request)
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "several-" + strconv.Itoa(n), Input: "go", Suspend: &session})
-		require.NoError(t, err)
+		run := f.create(t, client.CreateRunParams{SessionID: "several-" + strconv.Itoa(n), Input: "go", Suspend: &session})
 		asked = append(asked, run)
 	}
 	choose := func(n int) {
@@ -50,8 +49,7 @@ func (f *flows) several(t *testing.T) {
 	p.accessible("the dialog of several")
 
 	// Meanwhile one is settled elsewhere, and another one arrives.
-	_, err := f.client.ResolveRunApprovals(t.Context(), asked[1].RunID, rig.Decide(rig.Deny(asked[1].PendingApprovals[0].ID)))
-	require.NoError(t, err)
+	f.resolve(t, asked[1].RunID, rig.Decide(rig.Deny(asked[1].PendingApprovals[0].ID)))
 	dialog.find("list", "Settled meanwhile")
 	f.ask(t, one(approval("late", `{"command":"late"}`)))
 	p.row("late")
@@ -84,8 +82,7 @@ func (f *flows) several(t *testing.T) {
 	for n := range 3 {
 		session := one(approval("every-"+strconv.Itoa(n), `{"command":"make every"}`))
 		session.Approvals[0].Reason = "sweep " + strconv.Itoa(n)
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "every-" + strconv.Itoa(n), Input: "go", Suspend: &session})
-		require.NoError(t, err)
+		run := f.create(t, client.CreateRunParams{SessionID: "every-" + strconv.Itoa(n), Input: "go", Suspend: &session})
 		every = append(every, run)
 	}
 	// What another filter hides is no longer selected: it is not on the page.

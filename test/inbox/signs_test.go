@@ -29,8 +29,7 @@ func (f *flows) signs(t *testing.T) {
 		p.row(tool)
 	}
 	require.Equal(t, "true", p.eval(countedRows))
-	_, err := f.client.ResolveRunApprovals(t.Context(), asked[1].RunID, rig.Decide(rig.Deny(asked[1].PendingApprovals[0].ID)))
-	require.NoError(t, err)
+	f.resolve(t, asked[1].RunID, rig.Decide(rig.Deny(asked[1].PendingApprovals[0].ID)))
 	p.prompt("signs-two").status("Denied by")
 	p.toList()
 	require.Equal(t, "true", p.eval(countedRows), "one of them is settled")
@@ -76,8 +75,7 @@ func (f *flows) signs(t *testing.T) {
 			return String(getComputedStyle(document.querySelector(".row.current")).borderLeftColor === color);
 		})()`), "the row that is open is marked by more than its ground")
 	}
-	_, err = f.client.CancelRun(t.Context(), asked[2].RunID, "")
-	require.NoError(t, err)
+	f.cancel(t, asked[2].RunID)
 }
 
 // media sets one wish of a person's system.

@@ -67,16 +67,13 @@ func (f *flows) sizes(t *testing.T) {
 	const far = "and that is the end of the reason."
 	long := api.SessionAbout{Label: "Release 42 of the shop", Origin: &api.SessionOrigin{Project: "the-shop-of-ada", Directory: "~/src/shop/with/a/long/name/of/a/folder", Host: "ada-laptop.example.com"}}
 	ask := func(session string, suspension api.Suspension) *client.CreatedRun {
-		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "deployer-of-releases", Input: "Release it.", Session: &long, Suspend: &suspension})
-		require.NoError(t, err)
-		return run
+		return f.create(t, client.CreateRunParams{SessionID: session, AgentID: "deployer-of-releases", Input: "Release it.", Session: &long, Suspend: &suspension})
 	}
 	decided := approval("bash", `{"command":"make release `+strings.Repeat("NAME=value ", 12)+`"}`)
 	past := ask("sizes-past", one(decided))
 	denied := rig.Deny(decided.ID)
 	denied.Reason = strings.Repeat("Not before the tests pass, ", 6) + far
-	_, err := f.client.ResolveRunApprovals(t.Context(), past.RunID, rig.Decide(denied))
-	require.NoError(t, err)
+	f.resolve(t, past.RunID, rig.Decide(denied))
 	waiting := approval("bash", `{"command":"make release && git push --tags","cwd":"/srv/shop"}`)
 	waiting.Reason, waiting.Hints = "The release needs a clean tree.", []api.Hint{{Level: api.HintDanger, Text: "Deletes files outside of the project"}}
 	open := ask("sizes-open", one(waiting))
@@ -108,7 +105,6 @@ func (f *flows) sizes(t *testing.T) {
 		f.wellSet(t, p, fmt.Sprint(i))
 	}
 	for _, run := range []string{past.RunID, open.RunID, asked.RunID, held.RunID} {
-		_, err := f.client.CancelRun(t.Context(), run, "")
-		require.NoError(t, err)
+		f.cancel(t, run)
 	}
 }

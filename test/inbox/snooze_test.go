@@ -40,8 +40,7 @@ func (f *flows) snooze(t *testing.T) {
 	require.Nil(t, f.outcome(t, handle), "letters in the menu decide nothing")
 	menu.find("menuitem", "Tomorrow 9:00").click()
 	p.until("the next request is open", func() bool { return p.read(`document.getElementById("detail").dataset.handle`) == next })
-	view, err := f.client.GetRequest(t.Context(), handle)
-	require.NoError(t, err)
+	view := f.request(t, handle)
 	require.Positive(t, view.SnoozedUntilMs)
 	require.Nil(t, view.Resolution)
 	if f.phone {
@@ -69,10 +68,8 @@ func (f *flows) snooze(t *testing.T) {
 		require.Empty(t, p.read(`document.querySelector(".has-detail") ? "open" : ""`), "the row did not open")
 	}
 	for _, handle := range []string{handle, next} {
-		view, err := f.client.GetRequest(t.Context(), handle)
-		require.NoError(t, err)
-		_, err = f.client.CancelRun(t.Context(), view.RunID, "")
-		require.NoError(t, err)
+		view := f.request(t, handle)
+		f.cancel(t, view.RunID)
 	}
 	p.until("neither is left", func() bool { return !inList("Snoozed", next) && !inList("Snoozed", handle) })
 }
@@ -99,7 +96,5 @@ func (f *flows) swipe(t *testing.T, p *page, over *element) {
 // outcome returns what became of a request; nil while it is open.
 func (f *flows) outcome(t *testing.T, handle string) *api.Resolution {
 	t.Helper()
-	view, err := f.client.GetRequest(t.Context(), handle)
-	require.NoError(t, err)
-	return view.Resolution
+	return f.request(t, handle).Resolution
 }

@@ -121,8 +121,7 @@ func (f *flows) undo(t *testing.T) {
 	// An answer waits, too. Leaving the page sends nothing.
 	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Header: "Undo it", Question: "Say?"}}}}})
 	answered := func() bool {
-		view, err := f.client.GetRequest(t.Context(), asked.PendingQuestions[0].Handle)
-		require.NoError(t, err)
+		view := f.request(t, asked.PendingQuestions[0].Handle)
 		return view.Resolution != nil
 	}
 	item = p.prompt("Undo it")

@@ -44,12 +44,10 @@ func (f *flows) unshown(t *testing.T) {
 	item := p.prompt("whole")
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
-	view, err := f.client.GetRequest(t.Context(), handle)
-	require.NoError(t, err)
+	view := f.request(t, handle)
 	require.Nil(t, view.Resolution)
 	for _, runID := range []string{run.RunID, other.RunID} {
-		_, err := f.client.CancelRun(t.Context(), runID, "")
-		require.NoError(t, err)
+		f.cancel(t, runID)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
