@@ -73,47 +73,44 @@ func testEffects(t *testing.T, a *rig) {
 // TestAnOperatorRetriesWhatWasGivenUp runs without the effects loop, so that the test decides when
 // the effect runs.
 func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			a := serve(t, open(t), newContract(t))
-			child := a.child(t, a.parent(t))
-			clarification := a.parked(t, child, "q1")
-			parent := a.get(t, "/v1/runs/"+clarification).textAt("session_id")
-			a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"declined":true`)).want(http.StatusAccepted)
-			effect := "deliver_answer:" + clarification
-			pending := a.get(t, "/v1/effects?state=pending&session_id="+parent).want(http.StatusOK)
-			require.Equal(t, effect, pending.at(0, "effect_id"))
-			require.Equal(t, 0.0, pending.at(0, "attempts"))
-			require.Equal(t, pending.at(0, "created_at_ms"), pending.at(0, "due_at_ms"))
-			require.Equal(t, "waiting_for_user_question", a.get(t, "/v1/runs/"+child.run).at("status"))
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		a := serve(t, store, newContract(t))
+		child := a.child(t, a.parent(t))
+		clarification := a.parked(t, child, "q1")
+		parent := a.get(t, "/v1/runs/"+clarification).textAt("session_id")
+		a.post(t, "/v1/runs/"+clarification+"/questions", answer("q1", `"declined":true`)).want(http.StatusAccepted)
+		effect := "deliver_answer:" + clarification
+		pending := a.get(t, "/v1/effects?state=pending&session_id="+parent).want(http.StatusOK)
+		require.Equal(t, effect, pending.at(0, "effect_id"))
+		require.Equal(t, 0.0, pending.at(0, "attempts"))
+		require.Equal(t, pending.at(0, "created_at_ms"), pending.at(0, "due_at_ms"))
+		require.Equal(t, "waiting_for_user_question", a.get(t, "/v1/runs/"+child.run).at("status"))
 
-			claimed, err := a.store.Do(t.Context(), &runs.ClaimEffect{SessionID: parent, EffectID: effect})
-			require.NoError(t, err)
-			_, err = a.store.Do(t.Context(), &runs.FinishEffect{
-				SessionID: parent, EffectID: effect, Attempt: claimed.Effect.Attempts, Error: "out of luck", Permanent: true,
-			})
-			require.NoError(t, err)
-			failed := a.get(t, "/v1/effects?state=failed&page=true").want(http.StatusOK)
-			require.Equal(t, 1.0, failed.at("pagination", "total_count"))
-			require.Equal(t, "out of luck", failed.at("items", 0, "last_error"))
-			require.Nil(t, failed.at("items", 0, "due_at_ms"))
-
-			nameless := serve(t, &namelessStore{a.store}, a.contract)
-			unnamed := nameless.post(t, "/v1/sessions/"+parent+"/effects/"+effect+"/retry", "").want(http.StatusOK)
-			require.Equal(t, "pending", unnamed.at("state"), "it is due, whatever a read after the commit says")
-			retried := a.post(t, "/v1/sessions/"+parent+"/effects/"+effect+"/retry", "").want(http.StatusOK)
-			require.Equal(t, "pending", retried.at("state"))
-			require.Equal(t, "out of luck", retried.at("last_error"))
-			require.NotNil(t, retried.at("due_at_ms"))
-			require.Nil(t, retried.at("finished_at_ms"))
-			result, err := loop.NewEffects(a.store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).RunOnce(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, loop.EffectsResult{Done: 2}, result)
-			require.Equal(t, "done", a.get(t, "/v1/effects?session_id="+parent).at(0, "state"))
-			require.Equal(t, declinedAnswer(nil), a.keepsLease(t, child).at("resume", "clarification"))
+		claimed, err := a.store.Do(t.Context(), &runs.ClaimEffect{SessionID: parent, EffectID: effect})
+		require.NoError(t, err)
+		_, err = a.store.Do(t.Context(), &runs.FinishEffect{
+			SessionID: parent, EffectID: effect, Attempt: claimed.Effect.Attempts, Error: "out of luck", Permanent: true,
 		})
-	}
+		require.NoError(t, err)
+		failed := a.get(t, "/v1/effects?state=failed&page=true").want(http.StatusOK)
+		require.Equal(t, 1.0, failed.at("pagination", "total_count"))
+		require.Equal(t, "out of luck", failed.at("items", 0, "last_error"))
+		require.Nil(t, failed.at("items", 0, "due_at_ms"))
+
+		nameless := serve(t, &namelessStore{a.store}, a.contract)
+		unnamed := nameless.post(t, "/v1/sessions/"+parent+"/effects/"+effect+"/retry", "").want(http.StatusOK)
+		require.Equal(t, "pending", unnamed.at("state"), "it is due, whatever a read after the commit says")
+		retried := a.post(t, "/v1/sessions/"+parent+"/effects/"+effect+"/retry", "").want(http.StatusOK)
+		require.Equal(t, "pending", retried.at("state"))
+		require.Equal(t, "out of luck", retried.at("last_error"))
+		require.NotNil(t, retried.at("due_at_ms"))
+		require.Nil(t, retried.at("finished_at_ms"))
+		result, err := loop.NewEffects(a.store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).RunOnce(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, loop.EffectsResult{Done: 2}, result)
+		require.Equal(t, "done", a.get(t, "/v1/effects?session_id="+parent).at(0, "state"))
+		require.Equal(t, declinedAnswer(nil), a.keepsLease(t, child).at("resume", "clarification"))
+	})
 }
 
 // The reason of a failed delivery names addresses of the service's network. Lists and explanations show it to

@@ -153,41 +153,37 @@ func testSignIn(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
 
 // A sign-in lasts twelve hours after its last call, and a token has a bounded number of them.
 func TestSignInsEnd(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			var nowMs int64 = 1_750_000_000_000
-			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} })
-			secret := ofRole(t, keyring, api.RoleObserver)
-			login := func() option {
-				cookie, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()
-				return func(r *http.Request) *http.Request { return overTLS()(cookie(r)) }
-			}
-			sent, idle := login(), login()
-			nowMs += 9 * 60_000
-			require.Empty(t, a.get(t, "/v1/me", sent).want(http.StatusOK).header.Values("Set-Cookie"))
-			nowMs += auth.SignInLifetimeMs - 10*60_000
-			renewed := a.get(t, "/v1/me", sent).want(http.StatusOK)
-			require.Contains(t, renewed.header.Get("Set-Cookie"), "Max-Age=43200")
-			nowMs += 60_000
-			a.get(t, "/v1/me", idle).refused(api.CodeInvalidToken)
-			a.get(t, "/v1/me", sent).want(http.StatusOK)
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		var nowMs int64 = 1_750_000_000_000
+		keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+		a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} })
+		secret := ofRole(t, keyring, api.RoleObserver)
+		login := func() option {
+			cookie, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()
+			return func(r *http.Request) *http.Request { return overTLS()(cookie(r)) }
+		}
+		sent, idle := login(), login()
+		nowMs += 9 * 60_000
+		require.Empty(t, a.get(t, "/v1/me", sent).want(http.StatusOK).header.Values("Set-Cookie"))
+		nowMs += auth.SignInLifetimeMs - 10*60_000
+		renewed := a.get(t, "/v1/me", sent).want(http.StatusOK)
+		require.Contains(t, renewed.header.Get("Set-Cookie"), "Max-Age=43200")
+		nowMs += 60_000
+		a.get(t, "/v1/me", idle).refused(api.CodeInvalidToken)
+		a.get(t, "/v1/me", sent).want(http.StatusOK)
 
-			for range auth.MaxSignIns - 1 {
-				_, _, err := keyring.SignIn(t.Context(), secret)
-				require.NoError(t, err)
-			}
-			nowMs += 600
-			a.get(t, "/v1/me", sent).want(http.StatusOK)
-			nowMs++
+		for range auth.MaxSignIns - 1 {
 			_, _, err := keyring.SignIn(t.Context(), secret)
 			require.NoError(t, err)
-			nowMs += 600
-			a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
-		})
-	}
+		}
+		nowMs += 600
+		a.get(t, "/v1/me", sent).want(http.StatusOK)
+		nowMs++
+		_, _, err := keyring.SignIn(t.Context(), secret)
+		require.NoError(t, err)
+		nowMs += 600
+		a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
+	})
 }
 
 // A sign-in with a rotated secret ends with the secret's grace, at a replica that has not seen the rotation too. A
@@ -239,101 +235,89 @@ func TestASignInWithARotatedSecretEndsWithIt(t *testing.T) {
 
 // A replica signs no browser in with a secret that its cache alone accepts.
 func TestACachedSecretSignsNobodyIn(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			replica := func() *auth.Keyring {
-				return auth.NewKeyring(auth.Options{
-					Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1_750_000_000_000 },
-				})
-			}
-			here, other := replica(), replica()
-			tokenID, secret := token(t, other, api.CreateTokenBody{Name: "rotated", Role: api.RoleOperator})
-			signIn := func(secret string) error {
-				_, err := here.Authenticate(t.Context(), secret)
-				require.NoError(t, err, "the cache accepts it")
-				_, _, err = here.SignIn(t.Context(), secret)
-				return err
-			}
-			require.NoError(t, signIn(secret))
-			_, err := other.Rotate(t.Context(), tokenID, 1000)
-			require.NoError(t, err)
-			require.NoError(t, signIn(secret), "within the grace")
-			made, err := other.Rotate(t.Context(), tokenID, 0)
-			require.NoError(t, err)
-			require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(signIn(secret)))
-			require.NoError(t, signIn(made.Secret))
-			require.NoError(t, other.Revoke(t.Context(), tokenID, false))
-			require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(signIn(made.Secret)))
-		})
-	}
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		replica := func() *auth.Keyring {
+			return auth.NewKeyring(auth.Options{
+				Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1_750_000_000_000 },
+			})
+		}
+		here, other := replica(), replica()
+		tokenID, secret := token(t, other, api.CreateTokenBody{Name: "rotated", Role: api.RoleOperator})
+		signIn := func(secret string) error {
+			_, err := here.Authenticate(t.Context(), secret)
+			require.NoError(t, err, "the cache accepts it")
+			_, _, err = here.SignIn(t.Context(), secret)
+			return err
+		}
+		require.NoError(t, signIn(secret))
+		_, err := other.Rotate(t.Context(), tokenID, 1000)
+		require.NoError(t, err)
+		require.NoError(t, signIn(secret), "within the grace")
+		made, err := other.Rotate(t.Context(), tokenID, 0)
+		require.NoError(t, err)
+		require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(signIn(secret)))
+		require.NoError(t, signIn(made.Secret))
+		require.NoError(t, other.Revoke(t.Context(), tokenID, false))
+		require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(signIn(made.Secret)))
+	})
 }
 
 // A replica whose cache still accepts an admin's secret changes nothing for it: what it creates would outlive
 // the revocation.
 func TestACachedSecretChangesNothing(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			keyring := auth.NewKeyring(auth.Options{
-				Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1_750_000_000_000 },
-			})
-			other := newKeyring(store.(auth.Tokens), auth.Required)
-			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
-			left, _ := token(t, other, api.CreateTokenBody{Name: "left", Role: api.RoleAdmin})
-			id, secret := token(t, other, api.CreateTokenBody{Name: "admin", Role: api.RoleAdmin})
-			call := func(path, body string) *reply { return a.post(t, path, body, bearer(secret)) }
-			call("/v1/tokens", `{"name":"made","role":"admin"}`).want(http.StatusCreated)
-			hook := call("/v1/webhooks", `{"url":"https://example.com","events":["completed"]}`).want(http.StatusCreated).textAt("webhook", "webhook_id")
-			require.NoError(t, other.Revoke(t.Context(), id, true))
-			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
-			call("/v1/tokens", `{"name":"made later","principal":"user:later","role":"admin"}`).refused(api.CodeInvalidToken)
-			call("/v1/tokens/"+left+"/rotate", `{}`).refused(api.CodeInvalidToken)
-			a.do(t, http.MethodDelete, "/v1/tokens/"+left, "", bearer(secret)).refused(api.CodeInvalidToken)
-			call("/v1/webhooks", `{"url":"https://example.com","events":["completed"]}`).refused(api.CodeInvalidToken)
-			call("/v1/webhooks/"+hook+"/rotate", `{}`).refused(api.CodeInvalidToken)
-			call("/v1/me/addresses", `{"channel":"mail","address":"ada@example.com"}`).refused(api.CodeInvalidToken)
-			token, err := other.Token(t.Context(), left)
-			require.NoError(t, err)
-			require.Zero(t, token.RevokedAtMs)
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		keyring := auth.NewKeyring(auth.Options{
+			Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1_750_000_000_000 },
 		})
-	}
+		other := newKeyring(store.(auth.Tokens), auth.Required)
+		a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+		left, _ := token(t, other, api.CreateTokenBody{Name: "left", Role: api.RoleAdmin})
+		id, secret := token(t, other, api.CreateTokenBody{Name: "admin", Role: api.RoleAdmin})
+		call := func(path, body string) *reply { return a.post(t, path, body, bearer(secret)) }
+		call("/v1/tokens", `{"name":"made","role":"admin"}`).want(http.StatusCreated)
+		hook := call("/v1/webhooks", `{"url":"https://example.com","events":["completed"]}`).want(http.StatusCreated).textAt("webhook", "webhook_id")
+		require.NoError(t, other.Revoke(t.Context(), id, true))
+		a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+		call("/v1/tokens", `{"name":"made later","principal":"user:later","role":"admin"}`).refused(api.CodeInvalidToken)
+		call("/v1/tokens/"+left+"/rotate", `{}`).refused(api.CodeInvalidToken)
+		a.do(t, http.MethodDelete, "/v1/tokens/"+left, "", bearer(secret)).refused(api.CodeInvalidToken)
+		call("/v1/webhooks", `{"url":"https://example.com","events":["completed"]}`).refused(api.CodeInvalidToken)
+		call("/v1/webhooks/"+hook+"/rotate", `{}`).refused(api.CodeInvalidToken)
+		call("/v1/me/addresses", `{"channel":"mail","address":"ada@example.com"}`).refused(api.CodeInvalidToken)
+		token, err := other.Token(t.Context(), left)
+		require.NoError(t, err)
+		require.Zero(t, token.RevokedAtMs)
+	})
 }
 
 // Neither does one whose cache still accepts a browser's cookie, after a rotation of its token or its sign-out.
 func TestACachedCookieChangesNothing(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			nowMs := func() int64 { return 1_750_000_000_000 }
-			replica := func() *auth.Keyring {
-				return auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
-			}
-			keyring, other := replica(), replica()
-			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} })
-			id, secret := token(t, other, api.CreateTokenBody{Name: "admin", Role: api.RoleAdmin})
-			for name, end := range map[string]func(cookie string) error{
-				"signed out": func(cookie string) error { return other.SignOut(t.Context(), cookie) },
-				"rotated": func(string) error {
-					made, err := other.Rotate(t.Context(), id, 60_000)
-					if err == nil {
-						secret = made.Secret
-					}
-					return err
-				},
-			} {
-				cookie, set := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()
-				create := func() *reply {
-					return a.post(t, "/v1/tokens", `{"name":"made","role":"admin"}`, overTLS(), cookie, sameOrigin())
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		nowMs := func() int64 { return 1_750_000_000_000 }
+		replica := func() *auth.Keyring {
+			return auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
+		}
+		keyring, other := replica(), replica()
+		a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} })
+		id, secret := token(t, other, api.CreateTokenBody{Name: "admin", Role: api.RoleAdmin})
+		for name, end := range map[string]func(cookie string) error{
+			"signed out": func(cookie string) error { return other.SignOut(t.Context(), cookie) },
+			"rotated": func(string) error {
+				made, err := other.Rotate(t.Context(), id, 60_000)
+				if err == nil {
+					secret = made.Secret
 				}
-				create().want(http.StatusCreated)
-				require.NoError(t, end(set.Value), name)
-				a.get(t, "/v1/me", overTLS(), cookie).want(http.StatusOK)
-				create().refused(api.CodeInvalidToken)
+				return err
+			},
+		} {
+			cookie, set := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()
+			create := func() *reply {
+				return a.post(t, "/v1/tokens", `{"name":"made","role":"admin"}`, overTLS(), cookie, sameOrigin())
 			}
-		})
-	}
+			create().want(http.StatusCreated)
+			require.NoError(t, end(set.Value), name)
+			a.get(t, "/v1/me", overTLS(), cookie).want(http.StatusOK)
+			create().refused(api.CodeInvalidToken)
+		}
+	})
 }

@@ -52,6 +52,15 @@ var openers = map[string]func(testing.TB) runs.Store{
 	"postgres": openPostgres,
 }
 
+// onEngines runs a test on an empty store of each engine, next to others.
+func onEngines(t *testing.T, test func(t *testing.T, store runs.Store)) {
+	t.Helper()
+	t.Parallel()
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
 func openPostgres(tb testing.TB) runs.Store {
 	tb.Helper()
 	store, err := postgres.Open(context.Background(), postgrestest.URL(tb), postgres.Options{})

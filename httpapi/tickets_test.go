@@ -97,44 +97,40 @@ func testTickets(t *testing.T, a *rig, keyring *auth.Keyring) {
 
 // A ticket is valid at other replicas too, for a minute, and its stream ends with the token.
 func TestTicketsOfAnotherReplica(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			var nowMs int64 = 1_750_000_000_000
-			var keyrings [2]*auth.Keyring
-			var replicas [2]*rig
-			for i := range replicas {
-				keyrings[i] = auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-				replicas[i] = serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyrings[i] })
-			}
-			tokenID, secret := token(t, keyrings[0], api.CreateTokenBody{Name: "x", Role: api.RoleObserver})
-			path := replicas[0].ended(t, bearer(ofRole(t, keyrings[0], api.RoleAdmin)))
-			made := replicas[0].post(t, ticketsPath, `{"path":"`+path+`"}`, bearer(secret)).want(http.StatusCreated)
-			require.InDelta(t, nowMs+60_000, made.at("expires_at_ms"), 0)
-			late := replicas[0].ticket(t, path, bearer(secret))
-			nowMs += 59_999
-			replicas[1].get(t, path+"?ticket="+made.textAt("ticket")).want(http.StatusOK)
-			replicas[0].get(t, path+"?ticket="+made.textAt("ticket")).refused(api.CodeInvalidToken)
-			nowMs++
-			replicas[1].get(t, path+"?ticket="+late).refused(api.CodeInvalidToken)
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		var nowMs int64 = 1_750_000_000_000
+		var keyrings [2]*auth.Keyring
+		var replicas [2]*rig
+		for i := range replicas {
+			keyrings[i] = auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+			replicas[i] = serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyrings[i] })
+		}
+		tokenID, secret := token(t, keyrings[0], api.CreateTokenBody{Name: "x", Role: api.RoleObserver})
+		path := replicas[0].ended(t, bearer(ofRole(t, keyrings[0], api.RoleAdmin)))
+		made := replicas[0].post(t, ticketsPath, `{"path":"`+path+`"}`, bearer(secret)).want(http.StatusCreated)
+		require.InDelta(t, nowMs+60_000, made.at("expires_at_ms"), 0)
+		late := replicas[0].ticket(t, path, bearer(secret))
+		nowMs += 59_999
+		replicas[1].get(t, path+"?ticket="+made.textAt("ticket")).want(http.StatusOK)
+		replicas[0].get(t, path+"?ticket="+made.textAt("ticket")).refused(api.CodeInvalidToken)
+		nowMs++
+		replicas[1].get(t, path+"?ticket="+late).refused(api.CodeInvalidToken)
 
-			// One that is not used yet when its token is revoked opens nothing, and a stream ends.
-			unused, used := replicas[0].ticket(t, "/v1/stream", bearer(secret)), replicas[0].ticket(t, "/v1/stream", bearer(secret))
-			over := make(chan struct{})
-			go func() {
-				defer close(over)
-				_, _ = replicas[1].try(t, http.MethodGet, "/v1/stream?ticket="+used, "") // it ends in whatever way
-			}()
-			require.Eventually(t, func() bool { return keyrings[1].Calls() == 1 }, patience, patienceStep)
-			require.NoError(t, keyrings[0].Revoke(t.Context(), tokenID, true))
-			replicas[0].get(t, "/v1/stream?ticket="+unused).refused(api.CodeInvalidToken)
-			nowMs += 1000
-			keyrings[1].Look(t.Context())
-			<-over
-			replicas[1].get(t, "/v1/stream?ticket="+unused).refused(api.CodeInvalidToken)
-		})
-	}
+		// One that is not used yet when its token is revoked opens nothing, and a stream ends.
+		unused, used := replicas[0].ticket(t, "/v1/stream", bearer(secret)), replicas[0].ticket(t, "/v1/stream", bearer(secret))
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_, _ = replicas[1].try(t, http.MethodGet, "/v1/stream?ticket="+used, "") // it ends in whatever way
+		}()
+		require.Eventually(t, func() bool { return keyrings[1].Calls() == 1 }, patience, patienceStep)
+		require.NoError(t, keyrings[0].Revoke(t.Context(), tokenID, true))
+		replicas[0].get(t, "/v1/stream?ticket="+unused).refused(api.CodeInvalidToken)
+		nowMs += 1000
+		keyrings[1].Look(t.Context())
+		<-over
+		replicas[1].get(t, "/v1/stream?ticket="+unused).refused(api.CodeInvalidToken)
+	})
 }
 
 // The tickets of a token that are not used are bounded.

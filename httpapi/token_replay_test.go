@@ -17,32 +17,28 @@ import (
 
 // The same creation with its key is a replay, even after the expiry that it asked for.
 func TestACreationIsReplayedAfterTheTokenHasExpired(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			var nowMs int64 = 1_750_000_000_000
-			store := open(t)
-			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
-			admin := ofRole(t, keyring, api.RoleAdmin)
-			body := func(name string) string {
-				return fmt.Sprintf(`{"name":%q,"role":"observer","expires_at_ms":1750000001000}`, name)
-			}
-			made := a.post(t, "/v1/tokens", body("short"), bearer(admin), key("k")).want(http.StatusCreated)
-			require.Empty(t, made.header.Get("Idempotency-Replayed"))
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		var nowMs int64 = 1_750_000_000_000
+		keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+		a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+		admin := ofRole(t, keyring, api.RoleAdmin)
+		body := func(name string) string {
+			return fmt.Sprintf(`{"name":%q,"role":"observer","expires_at_ms":1750000001000}`, name)
+		}
+		made := a.post(t, "/v1/tokens", body("short"), bearer(admin), key("k")).want(http.StatusCreated)
+		require.Empty(t, made.header.Get("Idempotency-Replayed"))
 
-			nowMs += 2_000
-			again := a.post(t, "/v1/tokens", body("short"), bearer(admin), key("k")).want(http.StatusCreated)
-			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
-			require.Equal(t, true, again.at("secret_shown"))
-			require.Nil(t, again.at("secret"))
-			require.Equal(t, made.at("token", "token_id"), again.at("token", "token_id"))
+		nowMs += 2_000
+		again := a.post(t, "/v1/tokens", body("short"), bearer(admin), key("k")).want(http.StatusCreated)
+		require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+		require.Equal(t, true, again.at("secret_shown"))
+		require.Nil(t, again.at("secret"))
+		require.Equal(t, made.at("token", "token_id"), again.at("token", "token_id"))
 
-			a.post(t, "/v1/tokens", body("short"), bearer(admin), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
-			a.post(t, "/v1/tokens", body("short"), bearer(admin), key("other"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
-			a.post(t, "/v1/tokens", body("another"), bearer(admin), key("k"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
-		})
-	}
+		a.post(t, "/v1/tokens", body("short"), bearer(admin), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+		a.post(t, "/v1/tokens", body("short"), bearer(admin), key("other"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+		a.post(t, "/v1/tokens", body("another"), bearer(admin), key("k"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/expires_at_ms")
+	})
 }
 
 // onceRead reads no token by its id once it has been rotated.
@@ -68,21 +64,18 @@ func (o *onceRead) Token(ctx context.Context, tokenID string) (*auth.Token, erro
 
 // Only the reply to a rotation has the secret, so a read after the commit that fails or hangs does not keep it back.
 func TestARotationIsAnsweredWithoutAnotherRead(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			tokens := &onceRead{Tokens: open(t).(auth.Tokens)}
-			keyring := newKeyring(tokens, auth.Required)
-			id, before := token(t, keyring, api.CreateTokenBody{Name: "once", Role: api.RoleAgent})
-			rotated, err := keyring.Rotate(t.Context(), id, 60_000)
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		tokens := &onceRead{Tokens: store.(auth.Tokens)}
+		keyring := newKeyring(tokens, auth.Required)
+		id, before := token(t, keyring, api.CreateTokenBody{Name: "once", Role: api.RoleAgent})
+		rotated, err := keyring.Rotate(t.Context(), id, 60_000)
+		require.NoError(t, err)
+		require.Equal(t, auth.HintOf(rotated.Secret), rotated.Token.Hint)
+		require.True(t, tokens.bounded)
+		for _, secret := range []string{before, rotated.Secret} {
+			who, err := keyring.Authenticate(t.Context(), secret)
 			require.NoError(t, err)
-			require.Equal(t, auth.HintOf(rotated.Secret), rotated.Token.Hint)
-			require.True(t, tokens.bounded)
-			for _, secret := range []string{before, rotated.Secret} {
-				who, err := keyring.Authenticate(t.Context(), secret)
-				require.NoError(t, err)
-				require.Equal(t, "agent:once", who.Principal)
-			}
-		})
-	}
+			require.Equal(t, "agent:once", who.Principal)
+		}
+	})
 }

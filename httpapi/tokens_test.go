@@ -303,86 +303,78 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 
 // If two callers concurrently revoke the last two admins, one remains.
 func TestTheLastTwoAdminsAtOnce(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			keyring := newKeyring(store.(auth.Tokens), auth.Required)
-			for range 20 {
-				var ids []string
-				for range 2 {
-					id, _ := token(t, keyring, api.CreateTokenBody{Name: "a", Role: api.RoleAdmin})
-					ids = append(ids, id)
-				}
-				errs := make(chan error, 2)
-				for _, id := range ids {
-					go func() { errs <- keyring.Revoke(context.WithoutCancel(t.Context()), id, true) }()
-				}
-				refused := 0
-				for range ids {
-					if err := <-errs; err != nil {
-						refused++
-					}
-				}
-				require.Equal(t, 1, refused)
-				for _, id := range ids {
-					require.NoError(t, keyring.Revoke(t.Context(), id, false))
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		keyring := newKeyring(store.(auth.Tokens), auth.Required)
+		for range 20 {
+			var ids []string
+			for range 2 {
+				id, _ := token(t, keyring, api.CreateTokenBody{Name: "a", Role: api.RoleAdmin})
+				ids = append(ids, id)
+			}
+			errs := make(chan error, 2)
+			for _, id := range ids {
+				go func() { errs <- keyring.Revoke(context.WithoutCancel(t.Context()), id, true) }()
+			}
+			refused := 0
+			for range ids {
+				if err := <-errs; err != nil {
+					refused++
 				}
 			}
-		})
-	}
+			require.Equal(t, 1, refused)
+			for _, id := range ids {
+				require.NoError(t, keyring.Revoke(t.Context(), id, false))
+			}
+		}
+	})
 }
 
 // The last use of a token is accurate to the minute, never before its creation, and seen at once. It is
 // stored in the background, for the other replicas.
 func TestTheLastUseOfAToken(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			const minute, seconds = 60_000, 25_000
-			var nowMs int64 = 1_750_000_020_000 + seconds
-			store := open(t)
-			replica := func() (*auth.Keyring, *rig) {
-				keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-				return keyring, serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
-			}
-			keyring, a := replica()
-			_, other := replica()
-			admin := ofRole(t, keyring, api.RoleAdmin)
-			tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "used", Role: api.RoleObserver})
-			shown := func(at *rig) any {
-				listed := at.get(t, "/v1/tokens", bearer(admin)).want(http.StatusOK)
-				one := at.get(t, "/v1/tokens/"+tokenID, bearer(admin)).want(http.StatusOK).at("last_used_at_ms")
-				for i := 0; ; i++ {
-					if listed.textAt("data", i, "token_id") == tokenID {
-						require.Equal(t, one, listed.at("data", i, "last_used_at_ms"))
-						return one
-					}
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		const minute, seconds = 60_000, 25_000
+		var nowMs int64 = 1_750_000_020_000 + seconds
+		replica := func() (*auth.Keyring, *rig) {
+			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+			return keyring, serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+		}
+		keyring, a := replica()
+		_, other := replica()
+		admin := ofRole(t, keyring, api.RoleAdmin)
+		tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "used", Role: api.RoleObserver})
+		shown := func(at *rig) any {
+			listed := at.get(t, "/v1/tokens", bearer(admin)).want(http.StatusOK)
+			one := at.get(t, "/v1/tokens/"+tokenID, bearer(admin)).want(http.StatusOK).at("last_used_at_ms")
+			for i := 0; ; i++ {
+				if listed.textAt("data", i, "token_id") == tokenID {
+					require.Equal(t, one, listed.at("data", i, "last_used_at_ms"))
+					return one
 				}
 			}
-			stored := func() {
-				stopped, stop := context.WithCancel(t.Context())
-				stop()
-				require.NoError(t, keyring.Run(stopped)) // Run stores the rest when it stops
-			}
-			require.Nil(t, shown(a))
+		}
+		stored := func() {
+			stopped, stop := context.WithCancel(t.Context())
+			stop()
+			require.NoError(t, keyring.Run(stopped)) // Run stores the rest when it stops
+		}
+		require.Nil(t, shown(a))
 
-			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
-			require.InDelta(t, nowMs, shown(a), 0, "not before the creation")
-			require.Nil(t, shown(other))
-			stored()
-			require.InDelta(t, nowMs, shown(other), 0)
+		a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+		require.InDelta(t, nowMs, shown(a), 0, "not before the creation")
+		require.Nil(t, shown(other))
+		stored()
+		require.InDelta(t, nowMs, shown(other), 0)
 
-			nowMs += minute
-			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
-			require.InDelta(t, nowMs-nowMs%minute, shown(a), 0)
-			nowMs += 3 * minute
-			a.get(t, "/v1/tokens", bearer(secret)).refused(api.CodeForbidden)
-			require.InDelta(t, nowMs-nowMs%minute, shown(a), 0, "what was refused is a use")
-			stored()
-			require.InDelta(t, nowMs-nowMs%minute, shown(other), 0)
-		})
-	}
+		nowMs += minute
+		a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+		require.InDelta(t, nowMs-nowMs%minute, shown(a), 0)
+		nowMs += 3 * minute
+		a.get(t, "/v1/tokens", bearer(secret)).refused(api.CodeForbidden)
+		require.InDelta(t, nowMs-nowMs%minute, shown(a), 0, "what was refused is a use")
+		stored()
+		require.InDelta(t, nowMs-nowMs%minute, shown(other), 0)
+	})
 }
 
 // A replica that knows a token refuses it half a second after another one has revoked it, or once its clock was
@@ -409,60 +401,56 @@ func TestARevokedTokenEndsAtEveryReplica(t *testing.T) {
 // A decision that was on its way when its token was revoked or rotated, or its browser signed out, at another replica is
 // refused: the token and the sign-in are read again under the lock of the session.
 func TestARevokedTokenDecidesNothing(t *testing.T) {
-	t.Parallel()
-	for engine, open := range openers {
-		parallel(t, engine, func(t *testing.T) {
-			store := open(t)
-			// Time does not pass at this replica, so it trusts its cache.
-			const nowMs = 1_750_000_000_000
-			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-			other := newKeyring(store.(auth.Tokens), auth.Required)
-			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
-			admin := ofRole(t, other, api.RoleAdmin)
-			a.post(t, "/v1/runs", `{"run_id":"r","session_id":"s","input":1,"suspend":{"approvals":[`+approval("a")+`],"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`, bearer(admin)).want(http.StatusAccepted)
-			for name, end := range map[string]func(id, cookie string) error{
-				"revoked": func(id, _ string) error { return other.Revoke(t.Context(), id, true) },
-				"rotated": func(id, _ string) error {
-					_, err := other.Rotate(t.Context(), id, 0)
-					return err
-				},
-				"signed-out": func(_, cookie string) error { return other.SignOut(t.Context(), cookie) },
-			} {
-				id, secret := token(t, other, api.CreateTokenBody{Name: name, Role: api.RoleOperator, MayAlways: true})
-				login := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK)
-				signedIn := login.sessionOf()
-				rule := a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+name+`"]}}`, bearer(secret)).want(http.StatusCreated).textAt("rule_id")
-				a.get(t, "/v1/me", signedIn).want(http.StatusOK)
-				require.NoError(t, end(id, login.textAt("session")))
-				a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
-				a.get(t, "/v1/me", signedIn).want(http.StatusOK)
-				credentials := [][]option{{signedIn, sameOrigin()}}
-				if name != "signed-out" {
-					credentials = append(credentials, []option{bearer(secret)})
-				}
-				for _, credential := range credentials {
-					for _, call := range [][2]string{
-						{"/v1/runs/r/approvals", allow("a")},
-						{"/v1/sessions/s/approvals", allow("a")},
-						{"/v1/runs/r/questions", `{"resolution":{"request_id":"q","value":1}}`},
-						{"/v1/runs/r/questions/q/cancel", `{}`},
-						{"/v1/runs/r/cancel", `{}`},
-						{"/v1/sessions/s/interrupt", `{}`},
-						{"/v1/sessions/s/end", `{}`},
-						{"/v1/rules", `{"match":{"pattern_keys":["k"]}}`},
-					} {
-						got := a.post(t, call[0], call[1], append(credential, key("k"))...)
-						require.Equal(t, http.StatusUnauthorized, got.status, "%s %s: %s", name, call[0], got.text)
-						require.NotEmpty(t, got.header.Get("WWW-Authenticate"))
-					}
-					a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", credential...).refused(api.CodeInvalidToken)
-				}
+	onEngines(t, func(t *testing.T, store runs.Store) {
+		// Time does not pass at this replica, so it trusts its cache.
+		const nowMs = 1_750_000_000_000
+		keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+		other := newKeyring(store.(auth.Tokens), auth.Required)
+		a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+		admin := ofRole(t, other, api.RoleAdmin)
+		a.post(t, "/v1/runs", `{"run_id":"r","session_id":"s","input":1,"suspend":{"approvals":[`+approval("a")+`],"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`, bearer(admin)).want(http.StatusAccepted)
+		for name, end := range map[string]func(id, cookie string) error{
+			"revoked": func(id, _ string) error { return other.Revoke(t.Context(), id, true) },
+			"rotated": func(id, _ string) error {
+				_, err := other.Rotate(t.Context(), id, 0)
+				return err
+			},
+			"signed-out": func(_, cookie string) error { return other.SignOut(t.Context(), cookie) },
+		} {
+			id, secret := token(t, other, api.CreateTokenBody{Name: name, Role: api.RoleOperator, MayAlways: true})
+			login := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK)
+			signedIn := login.sessionOf()
+			rule := a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+name+`"]}}`, bearer(secret)).want(http.StatusCreated).textAt("rule_id")
+			a.get(t, "/v1/me", signedIn).want(http.StatusOK)
+			require.NoError(t, end(id, login.textAt("session")))
+			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+			a.get(t, "/v1/me", signedIn).want(http.StatusOK)
+			credentials := [][]option{{signedIn, sameOrigin()}}
+			if name != "signed-out" {
+				credentials = append(credentials, []option{bearer(secret)})
 			}
-			run := a.get(t, "/v1/runs/r", bearer(admin)).want(http.StatusOK)
-			require.Equal(t, "waiting_for_user_question", run.at("status"))
-			require.Len(t, run.list("pending_approvals"), 1)
-			require.Len(t, a.get(t, "/v1/rules", bearer(admin)).want(http.StatusOK).body, 3)
-			a.post(t, "/v1/runs/r/approvals", allow("a"), bearer(admin), key("k")).want(http.StatusAccepted)
-		})
-	}
+			for _, credential := range credentials {
+				for _, call := range [][2]string{
+					{"/v1/runs/r/approvals", allow("a")},
+					{"/v1/sessions/s/approvals", allow("a")},
+					{"/v1/runs/r/questions", `{"resolution":{"request_id":"q","value":1}}`},
+					{"/v1/runs/r/questions/q/cancel", `{}`},
+					{"/v1/runs/r/cancel", `{}`},
+					{"/v1/sessions/s/interrupt", `{}`},
+					{"/v1/sessions/s/end", `{}`},
+					{"/v1/rules", `{"match":{"pattern_keys":["k"]}}`},
+				} {
+					got := a.post(t, call[0], call[1], append(credential, key("k"))...)
+					require.Equal(t, http.StatusUnauthorized, got.status, "%s %s: %s", name, call[0], got.text)
+					require.NotEmpty(t, got.header.Get("WWW-Authenticate"))
+				}
+				a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", credential...).refused(api.CodeInvalidToken)
+			}
+		}
+		run := a.get(t, "/v1/runs/r", bearer(admin)).want(http.StatusOK)
+		require.Equal(t, "waiting_for_user_question", run.at("status"))
+		require.Len(t, run.list("pending_approvals"), 1)
+		require.Len(t, a.get(t, "/v1/rules", bearer(admin)).want(http.StatusOK).body, 3)
+		a.post(t, "/v1/runs/r/approvals", allow("a"), bearer(admin), key("k")).want(http.StatusAccepted)
+	})
 }
