@@ -50,86 +50,37 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 	require.NoError(t, err)
 	handle := record.Requests[0].Handle
 
-	// asked returns how many rows a method shows.
-	one := func(err error, unknown api.Code) (int, error) {
-		if refusal.CodeOf(err) == unknown {
-			return 0, nil
-		}
-		return 1, err
-	}
-	asked := map[string]func(context.Context) (int, error){
-		"Run": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).Run(ctx, run)
-			return one(err, api.CodeRunNotFound)
-		},
-		"ClaimedRun": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).ClaimedRun(ctx, run)
-			return one(err, api.CodeRunNotFound)
-		},
-		"Named": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).Named(ctx, run)
-			return one(err, api.CodeRunNotFound)
-		},
-		"Session": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).Session(ctx, session)
-			return one(err, api.CodeSessionNotFound)
-		},
-		"SessionHead": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).SessionHead(ctx, session)
-			return one(err, api.CodeSessionNotFound)
-		},
+	asked := map[string]rowsShown{
+		"Run":         shows(held, reads.Reader.Run, run, api.CodeRunNotFound),
+		"ClaimedRun":  shows(held, reads.Reader.ClaimedRun, run, api.CodeRunNotFound),
+		"Named":       shows(held, reads.Reader.Named, run, api.CodeRunNotFound),
+		"Session":     shows(held, reads.Reader.Session, session, api.CodeSessionNotFound),
+		"SessionHead": shows(held, reads.Reader.SessionHead, session, api.CodeSessionNotFound),
 		"SettledAfter": func(ctx context.Context) (int, error) {
 			_, _, err := held.Reader(ctx).SettledAfter(ctx, run, 0)
-			return one(err, api.CodeRunNotFound)
+			return unless(err, api.CodeRunNotFound)
 		},
-		"RequestByHandle": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).RequestByHandle(ctx, handle)
-			return one(err, api.CodeRequestNotFound)
-		},
-		"DecisionByHandle": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).DecisionByHandle(ctx, handle)
-			return one(err, api.CodeRequestNotFound)
-		},
-		"Rule": func(ctx context.Context) (int, error) {
-			_, err := held.Reader(ctx).Rule(ctx, rule)
-			return one(err, api.CodeRuleNotFound)
-		},
+		"RequestByHandle":  shows(held, reads.Reader.RequestByHandle, handle, api.CodeRequestNotFound),
+		"DecisionByHandle": shows(held, reads.Reader.DecisionByHandle, handle, api.CodeRequestNotFound),
+		"Rule":             shows(held, reads.Reader.Rule, rule, api.CodeRuleNotFound),
 		"EventsWithin of a session": func(ctx context.Context) (int, error) {
 			_, _, err := held.Reader(ctx).EventsWithin(ctx, reads.EventQuery{SessionID: session, Limit: 10, MaxBytes: api.MaxReplyBytes})
-			return one(err, api.CodeSessionNotFound)
+			return unless(err, api.CodeSessionNotFound)
 		},
 		"EventsWithin": func(ctx context.Context) (int, error) {
 			_, _, err := held.Reader(ctx).EventsWithin(ctx, reads.EventQuery{RunID: run, Limit: 10, MaxBytes: api.MaxReplyBytes})
-			return one(err, api.CodeRunNotFound)
+			return unless(err, api.CodeRunNotFound)
 		},
-		"Sessions": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Sessions(ctx, reads.SessionQuery{Limit: 10})
-			return len(list), err
-		},
-		"Runs": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Runs(ctx, reads.RunQuery{Limit: 10})
-			return len(list), err
-		},
-		"PendingRequests": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).PendingRequests(ctx, reads.RequestQuery{Kind: model.KindApproval, Limit: 10})
-			return len(list), err
-		},
-		"Decisions": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Decisions(ctx, reads.DecisionQuery{Limit: 10})
-			return len(list), err
-		},
-		"Rules": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Rules(ctx, reads.RuleQuery{Limit: 10})
-			return len(list), err
-		},
+		"Sessions":        lists(held, reads.Reader.Sessions, reads.SessionQuery{Limit: 10}),
+		"Runs":            lists(held, reads.Reader.Runs, reads.RunQuery{Limit: 10}),
+		"PendingRequests": lists(held, reads.Reader.PendingRequests, reads.RequestQuery{Kind: model.KindApproval, Limit: 10}),
+		"Decisions":       lists(held, reads.Reader.Decisions, reads.DecisionQuery{Limit: 10}),
+		"Rules":           lists(held, reads.Reader.Rules, reads.RuleQuery{Limit: 10}),
 		"RulesFor": func(ctx context.Context) (int, error) {
 			list, _, err := held.Reader(ctx).RulesFor(ctx, session, 10, &reads.Budget{MaxBytes: api.MaxReplyBytes})
 			return len(list), err
 		},
-		"Effects": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Effects(ctx, reads.EffectQuery{Limit: 10})
-			return len(list), err
-		},
+		"Effects": lists(held, reads.Reader.Effects, reads.EffectQuery{Limit: 10}),
 		"SessionNames": func(ctx context.Context) (int, error) {
 			names, err := held.Reader(ctx).SessionNames(ctx, []string{session, "nobody"})
 			return len(names), err
@@ -138,34 +89,13 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 			list, _, err := held.Reader(ctx).LeasedRuns(ctx, 10)
 			return len(list), err
 		},
-		"Claimable": func(ctx context.Context) (int, error) {
-			list, err := held.Reader(ctx).Claimable(ctx, reads.ClaimableQuery{Limit: 10})
-			return len(list), err
-		},
-		"CountSessions": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountSessions(ctx, reads.SessionQuery{})
-			return int(n), err
-		},
-		"CountRuns": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountRuns(ctx, reads.RunQuery{})
-			return int(n), err
-		},
-		"CountPendingRequests": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountPendingRequests(ctx, reads.RequestQuery{Kind: model.KindApproval})
-			return int(n), err
-		},
-		"CountDecisions": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountDecisions(ctx, reads.DecisionQuery{})
-			return int(n), err
-		},
-		"CountRules": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountRules(ctx, reads.RuleQuery{})
-			return int(n), err
-		},
-		"CountEffects": func(ctx context.Context) (int, error) {
-			n, err := held.Reader(ctx).CountEffects(ctx, reads.EffectQuery{})
-			return int(n), err
-		},
+		"Claimable":            lists(held, reads.Reader.Claimable, reads.ClaimableQuery{Limit: 10}),
+		"CountSessions":        counts(held, reads.Reader.CountSessions, reads.SessionQuery{}),
+		"CountRuns":            counts(held, reads.Reader.CountRuns, reads.RunQuery{}),
+		"CountPendingRequests": counts(held, reads.Reader.CountPendingRequests, reads.RequestQuery{Kind: model.KindApproval}),
+		"CountDecisions":       counts(held, reads.Reader.CountDecisions, reads.DecisionQuery{}),
+		"CountRules":           counts(held, reads.Reader.CountRules, reads.RuleQuery{}),
+		"CountEffects":         counts(held, reads.Reader.CountEffects, reads.EffectQuery{}),
 	}
 	scopes := map[string]*auth.Identity{
 		"of sessions": {Role: api.RoleOperator, Principal: "user:x", TokenID: "t", SessionPrefixes: []string{"ours"}},
@@ -174,9 +104,9 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 	}
 	reader := reflect.TypeFor[reads.Reader]()
 	for i := range reader.NumMethod() {
-		name := reader.Method(i).Name
-		read := asked[name]
-		require.NotNil(t, read, "has %s a scope?", name)
+		require.Contains(t, asked, reader.Method(i).Name, "has it a scope?")
+	}
+	for name, read := range asked {
 		shown, err := read(t.Context())
 		require.NoError(t, err, name)
 		require.Positive(t, shown, "%s shows nothing at all", name)
@@ -195,4 +125,36 @@ func countEmbedded(structure reflect.Type) (count int) {
 		}
 	}
 	return count
+}
+
+// rowsShown returns how many rows a read shows to a caller.
+type rowsShown func(context.Context) (int, error)
+
+func shows[Q, R any](held authorized, read func(reads.Reader, context.Context, Q) (R, error), q Q, unknown api.Code) rowsShown {
+	return func(ctx context.Context) (int, error) {
+		_, err := read(held.Reader(ctx), ctx, q)
+		return unless(err, unknown)
+	}
+}
+
+// unless returns 0 for the code of a row that is unknown.
+func unless(err error, unknown api.Code) (int, error) {
+	if refusal.CodeOf(err) == unknown {
+		return 0, nil
+	}
+	return 1, err
+}
+
+func lists[Q, R any](held authorized, read func(reads.Reader, context.Context, Q) ([]R, error), q Q) rowsShown {
+	return func(ctx context.Context) (int, error) {
+		list, err := read(held.Reader(ctx), ctx, q)
+		return len(list), err
+	}
+}
+
+func counts[Q any](held authorized, read func(reads.Reader, context.Context, Q) (int64, error), q Q) rowsShown {
+	return func(ctx context.Context) (int, error) {
+		n, err := read(held.Reader(ctx), ctx, q)
+		return int(n), err
+	}
 }

@@ -1,7 +1,6 @@
 package gallery
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,92 +82,42 @@ func TestGallery09UnknownIDs(t *testing.T) {
 		require.NoError(t, err)
 		before := s.lastEvents(t, "run", "held")
 		allow := func(id string) client.ResolveApprovalsParams { return decide(id, api.BehaviorAllow) }
-		for name, unknown := range map[string]struct {
-			code api.Code
-			call func(context.Context, *client.Client) error
-		}{
-			"approval of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ResolveRunApprovals(ctx, "nobody", allow("deploy")))
-			}},
-			"approval of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ResolveSessionApprovals(ctx, "nobody", allow("deploy")))
-			}},
-			"active approval of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ResolveActiveRunApprovals(ctx, "nobody", allow("deploy")))
-			}},
-			"no approval of the run": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ResolveRunApprovals(ctx, "run", allow("nothing")))
-			}},
-			"no approval of the session": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ResolveSessionApprovals(ctx, "session-of-run", allow("nothing")))
-			}},
-			"an approval of the run and none": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
-				both := allow("deploy")
-				both.Resolutions = append(both.Resolutions, allow("nothing").Resolutions...)
-				return failure(c.ResolveRunApprovals(ctx, "run", both))
-			}},
-			"a question is not an approval": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ResolveRunApprovals(ctx, "run", allow("ask")))
-			}},
-			"answer of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerRunQuestion(ctx, "nobody", rig.Choose("ask", "left")))
-			}},
-			"answer of no session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerSessionQuestion(ctx, "nobody", rig.Choose("ask", "left")))
-			}},
-			"no question of the run": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerRunQuestion(ctx, "run", rig.Choose("nothing", "left")))
-			}},
-			"no question of the session": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerSessionQuestion(ctx, "session-of-run", rig.Choose("nothing", "left")))
-			}},
-			"no option of the question": {api.CodeQuestionOptionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.AnswerRunQuestion(ctx, "run", rig.Choose("ask", "nowhere")))
-			}},
-			"no question to cancel": {api.CodeQuestionRequestMismatch, func(ctx context.Context, c *client.Client) error {
-				return failure(c.CancelQuestion(ctx, "run", "nothing", client.CancelQuestionParams{}))
-			}},
-			"nothing to withdraw": {api.CodeRequestNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.Withdraw(ctx, "held", "nothing", held.Lease.Fence, ""))
-			}},
-			"no run to show": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.GetRun(ctx, "nobody"))
-			}},
-			"no run to cancel": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.CancelRun(ctx, "nobody", ""))
-			}},
-			"no run to claim": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ClaimRun(ctx, "nobody", api.ClaimOptions{WorkerID: "worker"}))
-			}},
-			"no run to keep alive": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.Heartbeat(ctx, "nobody", client.HeartbeatParams{Fence: "1"}))
-			}},
-			"no run to suspend": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.Suspend(ctx, "nobody", "1", *rig.Approvals("deploy")))
-			}},
-			"no run to complete": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.CompleteRun(ctx, "nobody", "1", nil))
-			}},
-			"no session to interrupt": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.InterruptSession(ctx, "nobody", ""))
-			}},
-			"no session to end": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.EndSession(ctx, "nobody", ""))
-			}},
-			"no events of a run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ListRunEvents(ctx, "nobody", client.EventListParams{}))
-			}},
-			"no events of a session": {api.CodeSessionNotFound, func(ctx context.Context, c *client.Client) error {
-				return failure(c.ListSessionEvents(ctx, "nobody", client.EventListParams{}))
-			}},
-			"a fence that was never given": {api.CodeLeaseLost, func(ctx context.Context, c *client.Client) error {
-				return failure(c.CompleteRun(ctx, "held", "999", nil))
-			}},
-		} {
-			for _, r := range s.replicas {
-				err := unknown.call(rig.Soon(t), r.client)
-				require.Error(t, err, name)
-				require.Equal(t, unknown.code, refusal(t, err).Code, name)
+		both := allow("deploy")
+		both.Resolutions = append(both.Resolutions, allow("nothing").Resolutions...)
+		for _, r := range s.replicas {
+			ctx, c := rig.Soon(t), r.client
+			for name, unknown := range map[string]struct {
+				code api.Code
+				err  error
+			}{
+				"approval of no run":              {api.CodeRunNotFound, failure(c.ResolveRunApprovals(ctx, "nobody", allow("deploy")))},
+				"approval of no session":          {api.CodeSessionNotFound, failure(c.ResolveSessionApprovals(ctx, "nobody", allow("deploy")))},
+				"active approval of no session":   {api.CodeSessionNotFound, failure(c.ResolveActiveRunApprovals(ctx, "nobody", allow("deploy")))},
+				"no approval of the run":          {api.CodeApprovalNotPending, failure(c.ResolveRunApprovals(ctx, "run", allow("nothing")))},
+				"no approval of the session":      {api.CodeApprovalNotPending, failure(c.ResolveSessionApprovals(ctx, "session-of-run", allow("nothing")))},
+				"an approval of the run and none": {api.CodeApprovalNotPending, failure(c.ResolveRunApprovals(ctx, "run", both))},
+				"a question is not an approval":   {api.CodeApprovalNotPending, failure(c.ResolveRunApprovals(ctx, "run", allow("ask")))},
+				"answer of no run":                {api.CodeRunNotFound, failure(c.AnswerRunQuestion(ctx, "nobody", rig.Choose("ask", "left")))},
+				"answer of no session":            {api.CodeSessionNotFound, failure(c.AnswerSessionQuestion(ctx, "nobody", rig.Choose("ask", "left")))},
+				"no question of the run":          {api.CodeQuestionRequestMismatch, failure(c.AnswerRunQuestion(ctx, "run", rig.Choose("nothing", "left")))},
+				"no question of the session":      {api.CodeQuestionRequestMismatch, failure(c.AnswerSessionQuestion(ctx, "session-of-run", rig.Choose("nothing", "left")))},
+				"no option of the question":       {api.CodeQuestionOptionNotFound, failure(c.AnswerRunQuestion(ctx, "run", rig.Choose("ask", "nowhere")))},
+				"no question to cancel":           {api.CodeQuestionRequestMismatch, failure(c.CancelQuestion(ctx, "run", "nothing", client.CancelQuestionParams{}))},
+				"nothing to withdraw":             {api.CodeRequestNotFound, failure(c.Withdraw(ctx, "held", "nothing", held.Lease.Fence, ""))},
+				"no run to show":                  {api.CodeRunNotFound, failure(c.GetRun(ctx, "nobody"))},
+				"no run to cancel":                {api.CodeRunNotFound, failure(c.CancelRun(ctx, "nobody", ""))},
+				"no run to claim":                 {api.CodeRunNotFound, failure(c.ClaimRun(ctx, "nobody", api.ClaimOptions{WorkerID: "worker"}))},
+				"no run to keep alive":            {api.CodeRunNotFound, failure(c.Heartbeat(ctx, "nobody", client.HeartbeatParams{Fence: "1"}))},
+				"no run to suspend":               {api.CodeRunNotFound, failure(c.Suspend(ctx, "nobody", "1", *rig.Approvals("deploy")))},
+				"no run to complete":              {api.CodeRunNotFound, failure(c.CompleteRun(ctx, "nobody", "1", nil))},
+				"no session to interrupt":         {api.CodeSessionNotFound, failure(c.InterruptSession(ctx, "nobody", ""))},
+				"no session to end":               {api.CodeSessionNotFound, failure(c.EndSession(ctx, "nobody", ""))},
+				"no events of a run":              {api.CodeRunNotFound, failure(c.ListRunEvents(ctx, "nobody", client.EventListParams{}))},
+				"no events of a session":          {api.CodeSessionNotFound, failure(c.ListSessionEvents(ctx, "nobody", client.EventListParams{}))},
+				"a fence that was never given":    {api.CodeLeaseLost, failure(c.CompleteRun(ctx, "held", "999", nil))},
+			} {
+				require.Error(t, unknown.err, name)
+				require.Equal(t, unknown.code, refusal(t, unknown.err).Code, name)
 			}
 		}
 		require.Equal(t, before, s.lastEvents(t, "run", "held"), "a refused call must change nothing")
