@@ -13,8 +13,7 @@ import (
 )
 
 type log struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Limit int `default:"1000" placeholder:"N" help:"Show the newest N entries (default ${default})."`
 }
 

@@ -11,8 +11,7 @@ import (
 )
 
 type redact struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	SessionID string   `arg:"" name:"session-id" help:"Session id."`
 	EventIDs  []string `name:"event-ids" sep:"," placeholder:"N" help:"Event numbers."`
 	Before    string   `placeholder:"TIME" help:"All events before the first one at or after this time: RFC 3339, or milliseconds since the epoch."`

@@ -89,6 +89,12 @@ type Format struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
+// Reporting holds the flags of a command that prints what the service returns.
+type Reporting struct {
+	Connection
+	Format
+}
+
 // Call runs use with a client, which use must not keep, and returns its error. If the
 // service did not answer, the error says what to do. An invalid --server and unusable TLS
 // files are usage errors.

@@ -20,8 +20,7 @@ import (
 
 // Ask asks a question and prints the answer.
 type Ask struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	console.Recipients
 	console.Named
 	Session   string         `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`

@@ -16,8 +16,7 @@ import (
 
 // decisionForAll holds what allow-all and deny-all share.
 type decisionForAll struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	following
 	ofSession
 	Justification  string `placeholder:"TEXT" help:"Reason to record."`

@@ -16,8 +16,7 @@ import (
 
 // decision holds what allow and deny share.
 type decision struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	pendingRef
 	following
 	onRecord

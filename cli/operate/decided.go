@@ -105,8 +105,7 @@ func decidedTable() table[api.RequestView] {
 
 // approvalsList lists open or decided approvals.
 type approvalsList struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	ofSession
 	Limit   *int   `placeholder:"N" help:"With --decided: maximum number (default 100); 0 for all."`
 	Decided bool   `help:"List decided requests, newest first, instead of pending ones."`

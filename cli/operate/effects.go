@@ -64,8 +64,7 @@ func effectTarget(effect *api.EffectView) string {
 }
 
 type effectsRetry struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	AllFailed bool   `name:"all-failed" help:"Retry all failed deliveries."`
 	SessionID string `arg:"" optional:"" name:"session-id" help:"Session that the delivery is from; with --all-failed, only deliveries from this session."`
 	EffectID  string `arg:"" optional:"" name:"effect-id" help:"Effect id."`

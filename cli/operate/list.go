@@ -62,8 +62,7 @@ type filter[T any] interface {
 
 // list is a command that prints the records of a filter.
 type list[T any, F filter[T]] struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Filter F `embed:""`
 }
 
@@ -115,8 +114,7 @@ type reference[T any] interface {
 
 // show is a command that prints one record, as it is or after a change.
 type show[T any, R reference[T]] struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Reference R `embed:""`
 }
 

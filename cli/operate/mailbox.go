@@ -31,8 +31,7 @@ type messageRef struct {
 }
 
 type mailboxList struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	mailboxRef
 }
 
@@ -70,8 +69,7 @@ var messageTable = table[api.MessageView]{
 }
 
 type mailboxAck struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	messageRef
 }
 
@@ -93,8 +91,7 @@ type acknowledged struct {
 }
 
 type mailboxReplay struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	messageRef
 }
 

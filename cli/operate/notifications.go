@@ -80,8 +80,7 @@ func (a addressVerify) find(ctx context.Context, c *client.Client) (*api.Address
 }
 
 type addressesRemove struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	AddressID string `arg:"" name:"address-id" help:"The address's id."`
 }
 
@@ -123,8 +122,7 @@ func (channelFilter) table() table[api.Channel] {
 }
 
 type channelsTest struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Channel string `arg:"" help:"The name of a channel."`
 	Address string `arg:"" help:"Where the test message goes."`
 }

@@ -111,8 +111,7 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 }
 
 type questionsCancel struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	requestRef
 	Justification  string `placeholder:"TEXT" help:"Reason to record."`
 	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes retries safe: the same key never acts twice. Requires --run-id."`
@@ -146,8 +145,7 @@ func (c *questionsCancel) Run(ctx context.Context, terminal *console.Console) er
 }
 
 type questionsAnswer struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	requestRef
 	following
 	AnswersJSON string   `name:"answers-json" placeholder:"JSON" help:"Answers as an array of {question_id, selected_option_ids, freeform_answer}."`

@@ -29,8 +29,7 @@ type Rules struct {
 }
 
 type rulesList struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only rules for this session."`
 	All       bool   `help:"Include revoked and expired rules."`
 }
@@ -118,8 +117,7 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 }
 
 type rulesRevoke struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	RuleIDs []string `arg:"" name:"rule-id" help:"Rule ids."`
 }
 
@@ -142,8 +140,7 @@ func (c *rulesRevoke) Run(ctx context.Context, terminal *console.Console) error 
 }
 
 type rulesExplain struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	SessionID   string   `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the call; without it, only rules for all sessions apply."`
 	AgentID     string   `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Agent of the call."`
 	InputJSON   string   `name:"input-json" xor:"input" placeholder:"JSON" help:"Input of the call."`
@@ -207,8 +204,7 @@ var explainTable = table[api.ExplainedRule]{
 }
 
 type rulesAdd struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Effect      string            `enum:"allow,ask,deny,hint" default:"allow" placeholder:"EFFECT" help:"Decision: allow, ask or deny (default ${default}); hint decides nothing and shows a remark to people."`
 	SessionID   string            `name:"session-id" aliases:"session" placeholder:"ID" help:"Only in this session (default: all sessions)."`
 	AgentID     string            `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only for this agent."`

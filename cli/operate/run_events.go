@@ -84,8 +84,7 @@ type runRecord struct {
 
 // runsShow shows a run and its decisions.
 type runsShow struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	runRef
 	Follow bool `short:"f" help:"Print each new event on a line until the run has ended."`
 }

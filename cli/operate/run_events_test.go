@@ -39,7 +39,7 @@ func TestFollowMissesNoEvent(t *testing.T) {
 	}))
 	t.Cleanup(service.Close)
 	var out bytes.Buffer
-	show := runsShow{Connection: console.Connection{Server: service.URL}, runRef: runRef{RunID: "r"}, Follow: true}
+	show := runsShow{Reporting: console.Reporting{Connection: console.Connection{Server: service.URL}}, runRef: runRef{RunID: "r"}, Follow: true}
 	require.NoError(t, show.Run(t.Context(), &console.Console{Stdout: &out, Stderr: io.Discard, Now: time.Now}))
 	require.Contains(t, out.String(), "4  completed")
 }

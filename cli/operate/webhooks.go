@@ -59,8 +59,7 @@ func converted[To, From ~string](texts []From) []To {
 }
 
 type webhooksCreate struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	webhookSettings
 	URL string `arg:"" name:"url" help:"URL to send events to."`
 }
@@ -164,8 +163,7 @@ func (w webhookChange) find(ctx context.Context, c *client.Client) (*api.Webhook
 }
 
 type webhooksRotate struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Grace time.Duration `default:"24h" placeholder:"DURATION" help:"How long deliveries are also signed with the current secret (default ${default})."`
 	webhookRef
 }
@@ -182,8 +180,7 @@ func (c *webhooksRotate) Run(ctx context.Context, terminal *console.Console) err
 }
 
 type webhooksDelete struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	webhookRef
 }
 
@@ -198,8 +195,7 @@ func (c *webhooksDelete) Run(ctx context.Context, terminal *console.Console) err
 }
 
 type webhooksTest struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	webhookRef
 }
 
@@ -229,8 +225,7 @@ func (f deliveriesFilter) read(ctx context.Context, c *client.Client) ([]api.Eff
 func (deliveriesFilter) table() table[api.EffectView] { return effectTable }
 
 type webhooksReplay struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	webhookRef
 }
 

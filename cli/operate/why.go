@@ -14,8 +14,7 @@ import (
 
 // Why is the command holdpoint why.
 type Why struct {
-	console.Connection
-	console.Format
+	console.Reporting
 	Name string `arg:"" name:"run-or-handle" help:"Run id, or request handle as printed by list."`
 }
 

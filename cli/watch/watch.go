@@ -17,8 +17,7 @@ import (
 
 // Command is the command holdpoint watch.
 type Command struct {
-	console.Connection
-	console.Format
+	console.Reporting
 }
 
 // Help returns the text below the flags in --help.
