@@ -276,8 +276,7 @@ func TestChildOfAnEndedParentIsHandedADeclinedAnswer(t *testing.T) {
 		m := newMemory()
 		on := m.ask(t)
 		m.must(t, &runs.EndSession{SessionID: "parent"})
-		result, err := NewEffects(m, EffectsOptions{}).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewEffects(m, EffectsOptions{}).RunOnce)
 		require.Equal(t, EffectsResult{Done: 1}, result)
 		require.Nil(t, m.run("parent", on.RunID))
 		require.Equal(t, api.StatusRunning, m.run("child", "asking").Status)
@@ -351,16 +350,14 @@ func TestLongQueueIsDrainedAlsoWhenItsDrainBreaksOff(t *testing.T) {
 		}
 		m.must(t, &runs.EndSession{SessionID: "s"})
 		broken := &parts{memory: m, allowed: 2}
-		result, err := NewEffects(broken, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewEffects(broken, EffectsOptions{Logger: slog.New(slog.DiscardHandler)}).RunOnce)
 		require.Equal(t, EffectsResult{Failed: 1}, result)
 		require.Equal(t, api.EffectPending, m.effect(t, api.EffectDrainSession).State)
 		require.EqualValues(t, runs.DrainChunk+1, m.sessions["s"].Session.QueuedCount)
 
 		time.Sleep(2 * time.Second)
 		whole := &parts{memory: m, allowed: 10}
-		result, err = NewEffects(whole, EffectsOptions{}).RunOnce(t.Context())
-		require.NoError(t, err)
+		result = pass(t, NewEffects(whole, EffectsOptions{}).RunOnce)
 		require.Equal(t, EffectsResult{Done: 1}, result)
 		require.Equal(t, 2, whole.done)
 		require.Zero(t, m.sessions["s"].Session.QueuedCount)

@@ -37,6 +37,14 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// pass runs a loop once.
+func pass[R any](t *testing.T, runOnce func(context.Context) (R, error)) R {
+	t.Helper()
+	result, err := runOnce(t.Context())
+	require.NoError(t, err)
+	return result
+}
+
 func nowMs() int64 { return time.Now().UnixMilli() }
 
 // logs collects a loop's log, safe to read while the loop runs.
@@ -176,8 +184,7 @@ func TestExpirySweepsUntilNothingIsDue(t *testing.T) {
 		store.addDue(10_000)
 		store.dueAtMs["later"] = nowMs() + 60_000
 		store.takes = time.Millisecond
-		result, err := NewExpiry(store, ExpiryOptions{}).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewExpiry(store, ExpiryOptions{}).RunOnce)
 		require.Equal(t, ExpiryResult{Swept: 10_000, Sleep: expiryMaxSleep}, result)
 		require.Len(t, store.expired, 10_000)
 		require.Equal(t, map[string]int64{"later": nowMs() + 60_000 - 40*11}, store.dueAtMs, "40 parts of 250, 24 at a time")
@@ -190,11 +197,9 @@ func TestExpiryPassIsBounded(t *testing.T) {
 	store := newDueStore()
 	store.addDue(maxSweeps*2 + 8)
 	e := NewExpiry(store, ExpiryOptions{Batch: 2 * partsOfBatch})
-	result, err := e.RunOnce(t.Context())
-	require.NoError(t, err)
+	result := pass(t, e.RunOnce)
 	require.Equal(t, ExpiryResult{Swept: maxSweeps * 2}, result, "and the next pass follows at once")
-	result, err = e.RunOnce(t.Context())
-	require.NoError(t, err)
+	result = pass(t, e.RunOnce)
 	require.Equal(t, 8, result.Swept)
 }
 
@@ -215,8 +220,7 @@ func TestFailingRunDoesNotStopThePass(t *testing.T) {
 	require.LessOrEqual(t, store.mostIn, 2)
 
 	clear(store.failing)
-	result, err = e.RunOnce(t.Context())
-	require.NoError(t, err)
+	result = pass(t, e.RunOnce)
 	require.Equal(t, 4, result.Swept)
 }
 

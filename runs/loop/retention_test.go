@@ -64,8 +64,7 @@ func TestRetentionDeletesOnlyWhatIsTooOld(t *testing.T) {
 		store := &recordStore{}
 		store.add(2500, defaultIdempotencyRetention+time.Millisecond)
 		store.add(70, defaultIdempotencyRetention)
-		result, err := NewRetention(store, RetentionOptions{}).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewRetention(store, RetentionOptions{}).RunOnce)
 		require.Equal(t, RetentionResult{Deleted: 2500}, result)
 		require.Equal(t, 70, store.left())
 		require.Equal(t, 3, store.sweeps)

@@ -98,15 +98,12 @@ func TestASlotThatAFinishedRunHoldsIsFreed(t *testing.T) {
 	t.Parallel()
 	store := &recordStore{wedged: []reads.DueRun{{SessionID: "a", RunID: "over"}, {SessionID: "fails", RunID: "over"}, {SessionID: "z", RunID: "over"}}}
 	retention := NewRetention(store, RetentionOptions{Logger: slog.New(slog.DiscardHandler)})
-	result, err := retention.RunOnce(t.Context())
-	require.NoError(t, err)
+	result := pass(t, retention.RunOnce)
 	require.Equal(t, 2, result.Mended)
 	require.Equal(t, []string{"a", "z"}, store.mended)
-	result, err = retention.RunOnce(t.Context())
-	require.NoError(t, err)
+	result = pass(t, retention.RunOnce)
 	require.Zero(t, result.Mended, "it goes on behind the last session")
-	result, err = retention.RunOnce(t.Context())
-	require.NoError(t, err)
+	result = pass(t, retention.RunOnce)
 	require.Equal(t, 2, result.Mended, "and begins again")
 }
 
@@ -135,16 +132,14 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 		store.blocked["stays"], store.blocked["fails"] = nil, errors.New("disk is full")
 		out := &logs{}
 		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, batch: 10, Logger: out.logger()})
-		result, err := retention.RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, retention.RunOnce)
 		require.Equal(t, RetentionResult{Runs: 2, Events: 30, Sessions: 2}, result)
 		require.Equal(t, 6, store.trims)
 		require.Equal(t, 1, out.count("session fails: disk is full"))
 
 		<-time.After(time.Millisecond)
 		delete(store.blocked, "stays")
-		result, err = retention.RunOnce(t.Context())
-		require.NoError(t, err)
+		result = pass(t, retention.RunOnce)
 		require.Equal(t, RetentionResult{Runs: 2, Events: 10, Sessions: 2}, result)
 	})
 }
@@ -164,8 +159,7 @@ func TestASessionWithoutRunsIsDeletedLater(t *testing.T) {
 		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour})
 		for _, deleted := range []int{1, 1, 1, 1} { // the fourth pass begins again
 			before := store.trims
-			result, err := retention.RunOnce(t.Context())
-			require.NoError(t, err)
+			result := pass(t, retention.RunOnce)
 			require.Equal(t, deleted, result.Sessions)
 			require.Equal(t, deleted, store.trims-before)
 		}
@@ -181,13 +175,11 @@ func TestASessionWithVeryManyKeysGoesInSeveralPasses(t *testing.T) {
 			store.sessions = append(store.sessions, model.Session{SessionID: id, UpdatedAtMs: old})
 		}
 		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour, batch: 2})
-		result, err := retention.RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, retention.RunOnce)
 		require.Equal(t, maxTrims, store.trims)
 		require.Equal(t, 1, result.Sessions)
 		require.True(t, result.More)
-		result, err = retention.RunOnce(t.Context())
-		require.NoError(t, err)
+		result = pass(t, retention.RunOnce)
 		require.Equal(t, maxTrims+2, store.trims)
 		require.Equal(t, 2, result.Sessions)
 		require.False(t, result.More)
@@ -231,12 +223,10 @@ func TestWhatMustStayDoesNotHideWhatIsBehindIt(t *testing.T) {
 		}
 		store.finish("last", 2*time.Hour, 1)
 		retention := NewRetention(store, RetentionOptions{KeepRuns: time.Hour})
-		result, err := retention.RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, retention.RunOnce)
 		require.Equal(t, RetentionResult{}, result, "and there is no hurry")
 		require.Equal(t, maxTrims, store.trims)
-		result, err = retention.RunOnce(t.Context())
-		require.NoError(t, err)
+		result = pass(t, retention.RunOnce)
 		require.Equal(t, RetentionResult{Runs: 1, Events: 1, Sessions: 1}, result)
 	})
 }

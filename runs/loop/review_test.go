@@ -152,8 +152,7 @@ func TestReviewWithoutAHookIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, h := newMemory(), &hook{}
 		m.review(t)
-		result, err := NewEffects(m, quiet(nil)).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewEffects(m, quiet(nil)).RunOnce)
 		require.Equal(t, EffectsResult{Failed: 1}, result)
 		effect := m.effect(t, api.EffectReviewApproval)
 		require.Equal(t, api.EffectFailed, effect.State)
@@ -161,8 +160,7 @@ func TestReviewWithoutAHookIsGivenUp(t *testing.T) {
 
 		// An operator retries it once there is a hook.
 		m.must(t, &runs.RetryEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
-		result, err = NewEffects(m, quiet(h.review)).RunOnce(t.Context())
-		require.NoError(t, err)
+		result = pass(t, NewEffects(m, quiet(h.review)).RunOnce)
 		require.Equal(t, EffectsResult{Done: 1}, result)
 		require.Equal(t, 1, h.calls())
 	})
@@ -177,8 +175,7 @@ func TestEffectOfAnUnknownKindIsLeftToOthers(t *testing.T) {
 		stored := m.sessions["reviewed"].Effects[effect.EffectID]
 		stored.Kind = "sing"
 		m.mu.Unlock()
-		result, err := NewEffects(m, quiet(nil)).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewEffects(m, quiet(nil)).RunOnce)
 		require.Equal(t, EffectsResult{Failed: 1}, result)
 		effect = m.effect(t, "sing")
 		require.Equal(t, api.EffectPending, effect.State)
@@ -199,8 +196,7 @@ func TestSharesDoNotHideEachOther(t *testing.T) {
 		}
 		options := quiet(h.review)
 		options.batch = 1
-		result, err := NewEffects(m, options).RunOnce(t.Context())
-		require.NoError(t, err)
+		result := pass(t, NewEffects(m, options).RunOnce)
 		require.Equal(t, EffectsResult{Done: 4}, result)
 	})
 }
