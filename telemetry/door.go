@@ -56,7 +56,7 @@ type (
 )
 
 func newDoor(faces []string) *Door {
-	return &Door{
+	d := &Door{
 		faces:        faces,
 		commands:     counters("commands_total", "Commands by how they were answered: done, error, or the code of their refusal.", "command", "result"),
 		lapses:       counter("lease_lapses_total", "Claims of runs whose lease before had lapsed."),
@@ -70,6 +70,10 @@ func newDoor(faces []string) *Door {
 		lost:         counter("lost_sessions_total", "Sessions of which the database was found to have less than callers were told of."),
 		notReached:   newNotReached(),
 	}
+	for _, read := range []string{"no", "yes"} {
+		d.transactions.WithLabelValues(string(door.ResultFailed), read) // there from the start, so that an alert sees the first one
+	}
+	return d
 }
 
 func (d *Door) collectors() []prometheus.Collector {
@@ -109,12 +113,21 @@ func (d *Door) Ended(t door.Transaction) {
 	d.batch.Observe(float64(t.Commands))
 }
 
+// typeLabel returns the type of an event as a label: workers choose the types of the events that they append.
+func typeLabel(event api.EventType) api.EventType {
+	if event == api.EventOutput || model.ByService(event) {
+		return event
+	}
+	return otherVia
+}
+
 // Committed implements [door.Observer].
 func (d *Door) Committed(changes []runs.Change) {
 	for i := range changes {
 		change := &changes[i]
 		for _, event := range change.Events {
-			d.byEvent.of(event.Type, func() prometheus.Counter { return d.events.WithLabelValues(string(event.Type)) }).Inc()
+			label := typeLabel(event.Type)
+			d.byEvent.of(label, func() prometheus.Counter { return d.events.WithLabelValues(string(label)) }).Inc()
 			if event.Type == api.EventRequestNotified {
 				d.notified(event.Body)
 			}
