@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,6 +32,8 @@ const (
 	MaxRead = 1 << 20
 	// drainTime bounds the reading of an answer's body, after its status.
 	drainTime = time.Second
+	// maxReason bounds the text of an error in bytes. It may quote a line of the answer, and is stored and logged.
+	maxReason = 500
 )
 
 // Options configure a [Client].
@@ -145,8 +150,8 @@ func (a Answer) PauseMs(nowMs int64) int64 {
 	if a.RetryAfter == "" {
 		return 0
 	}
-	if seconds, err := time.ParseDuration(a.RetryAfter + "s"); err == nil {
-		return max(seconds.Milliseconds(), 0)
+	if seconds, err := strconv.ParseInt(a.RetryAfter, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return max(min(seconds, math.MaxInt64/1000), 0) * 1000
 	}
 	if at, err := http.ParseTime(a.RetryAfter); err == nil {
 		return max(at.UnixMilli()-nowMs, 0)
@@ -207,6 +212,19 @@ func (c *Client) Send(ctx context.Context, method, address string, header http.H
 	return Answer{response.StatusCode, response.Header.Get("Retry-After"), beginning}, nil
 }
 
+// brief is an error with a bounded text.
+type brief struct{ error }
+
+func (b brief) Error() string {
+	text := b.error.Error()
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return text
+}
+
+func (b brief) Unwrap() error { return b.error }
+
 // send sends a request, which has the context.
 func (c *Client) send(ctx context.Context, request *http.Request) (*http.Response, error) {
 	caller := c.https
@@ -221,7 +239,7 @@ func (c *Client) send(ctx context.Context, request *http.Request) (*http.Respons
 		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("no answer in time")
 		}
-		return nil, err
+		return nil, brief{err}
 	}
 	return response, nil
 }

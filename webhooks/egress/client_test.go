@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -225,6 +227,33 @@ func TestCertificateIsVerified(t *testing.T) {
 	answer, err := client(t, Options{Guard: loopback, Roots: roots}).Post(t.Context(), server.URL, http.Header{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, answer.Status)
+}
+
+func TestPausesThatReceiversAskFor(t *testing.T) {
+	t.Parallel()
+	for asked, pauseMs := range map[string]int64{
+		"": 0, "120": 120_000, "0": 0, "-5": 0, "soon": 0, "31536000": 31_536_000_000, "99999999999999999999": math.MaxInt64 / 1000 * 1000,
+		"-99999999999999999999": 0, "Thu, 01 Jan 1970 00:01:00 GMT": 50_000, "Thu, 01 Jan 1970 00:00:01 GMT": 0,
+	} {
+		require.Equal(t, pauseMs, Answer{RetryAfter: asked}.PauseMs(10_000), asked)
+	}
+}
+
+// The text of an error is stored and logged, and a receiver must not choose how long it is.
+func TestAnErrorQuotesLittleOfTheAnswer(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_, _ = conn.Write([]byte(strings.Repeat("ä", 10_000) + "\r\n\r\n")) // the client may have gone
+			_ = conn.Close()
+		}
+	}))
+	t.Cleanup(server.Close)
+	_, err := client(t, Options{Guard: loopback}).Post(t.Context(), server.URL, http.Header{}, nil)
+	require.ErrorContains(t, err, "malformed HTTP response")
+	require.LessOrEqual(t, len(err.Error()), maxReason+len("…"))
+	require.True(t, utf8.ValidString(err.Error()))
 }
 
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
