@@ -44,8 +44,8 @@ type attempt struct {
 	// putOffMs says that the attempt was not made, and how long the delivery is held back. why may say why.
 	putOffMs int64
 	why      string
-	// gone reports that the webhook was disabled by the answer.
-	gone bool
+	// goneMs is the UpdatedAtMs of the webhook that the answer disabled, 0 if it disabled none.
+	goneMs int64
 }
 
 // answered returns the result of a call.
@@ -101,10 +101,10 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, tr
 	channel, _ := model.NoticeChannel(due.EffectID)
 	d.options.Observe(channel, outcome, time.Since(began)) //nolint:forbidigo // as above
 	d.finish(ctx, claimed.Effect, made)
-	if made.gone {
+	if made.goneMs != 0 {
 		d.Wake()
 	}
-	ended.delivered, ended.attempted, ended.gone = made.failure == nil, true, made.gone
+	ended.delivered, ended.attempted, ended.goneMs = made.failure == nil, true, made.goneMs
 	return ended
 }
 

@@ -55,7 +55,7 @@ func (d *Deliverer) try(ctx context.Context, e *webhooks.Endpoint, effect *model
 		case !disabled:
 			return attempt{failure: errors.New("status 410, and the webhook was changed meanwhile")}
 		}
-		return attempt{failure: errors.New("status 410: the endpoint is gone, and the webhook is disabled"), permanent: true, gone: true}
+		return attempt{failure: errors.New("status 410: the endpoint is gone, and the webhook is disabled"), permanent: true, goneMs: e.UpdatedAtMs}
 	}
 	return answered(answer, err, d.options.Manager.NowMs())
 }

@@ -20,7 +20,7 @@ type lane struct {
 
 	// Used only by the loop.
 	breaker breaker
-	// goneMs is the UpdatedAtMs of the endpoint when it answered 410 Gone, 0 if it has not.
+	// goneMs is the UpdatedAtMs of the endpoint that answered 410 Gone, 0 if it has not.
 	goneMs int64
 }
 
@@ -53,8 +53,8 @@ func (l *lane) start(ctx context.Context) time.Duration {
 
 // ended records the result of an attempt.
 func (l *lane) ended(r result) {
-	if r.gone {
-		l.goneMs = l.endpoint.Load().UpdatedAtMs
+	if r.goneMs != 0 {
+		l.goneMs = r.goneMs // the endpoint may have been enabled again meanwhile
 	}
 	l.breaker.ended(r)
 }

@@ -10,9 +10,10 @@ import (
 
 // result is the result of an attempt, for the loop.
 type result struct {
-	due reads.DueEffect
-	// gone reports that the answer disabled the webhook.
-	delivered, attempted, gone bool
+	due                  reads.DueEffect
+	delivered, attempted bool
+	// goneMs is the UpdatedAtMs of the webhook that the answer disabled, 0 if it disabled none.
+	goneMs int64
 	// unclaimed reports that the effect could not be claimed, because its session is locked or failing.
 	unclaimed bool
 	// address is the receiver's address, for callbacks; invalid if it was not called.
