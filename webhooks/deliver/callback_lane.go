@@ -27,6 +27,9 @@ const (
 	// hostsKept bounds the failed hosts that are remembered after their pause, and the
 	// hosts excluded from a read.
 	hostsKept = 1000
+	// hostsOfOwner is the number of an owner's hosts excluded from a read. An owner with more
+	// is excluded itself: due deliveries of hosts without room would hide those of other owners.
+	hostsOfOwner = 100
 )
 
 // callbackLane posts the results of requests to their callbacks. A callback only waits for
@@ -138,14 +141,25 @@ func (l *callbackLane) ownerHasRoom(owner string) bool {
 // withoutRoom returns the hosts and owners that cannot be called now. Their deliveries are
 // not read, however many there are.
 func (l *callbackLane) withoutRoom() []string {
-	full := make([]string, 0, min(len(l.hosts), hostsKept)+len(l.owners))
+	full, hosts := []string{}, map[string]int{}
 	for origin, host := range l.hosts {
-		if !host.hasRoom() && len(full) < hostsKept {
+		if host.hasRoom() {
+			continue
+		}
+		owner := model.CallbackOwner(origin)
+		if hosts[owner]++; len(full) < hostsKept && hosts[owner] <= hostsOfOwner {
 			full = append(full, origin)
+		} else {
+			hosts[owner] = hostsOfOwner + 1
 		}
 	}
 	for owner := range l.owners {
 		if !l.ownerHasRoom(owner) {
+			hosts[owner] = hostsOfOwner + 1
+		}
+	}
+	for owner, count := range hosts {
+		if count > hostsOfOwner {
 			full = append(full, owner)
 		}
 	}

@@ -1,8 +1,11 @@
 package deliver
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,4 +41,30 @@ func TestHostsOfCallbacksAreByAddress(t *testing.T) {
 	require.True(t, l.hosts["owner-b.name-001"].hasRoom(), "another owner")
 	require.ElementsMatch(t, []string{"owner-a.name-001", "owner-a.name-002", "owner-a.name-003", "owner-a.name-004", "owner-a.name-005"}, l.withoutRoom())
 	require.Empty(t, l.owners)
+}
+
+// However many hosts of how many owners fail, none of their deliveries is read, so they hide no other owner's.
+func TestHostsWithoutRoomAreNotRead(t *testing.T) {
+	t.Parallel()
+	for _, owners := range []int{1, 20} {
+		l := newCallbackLane(nil)
+		fail := func(owner string, count int) {
+			for n := range count {
+				l.hosts[owner+fmt.Sprintf("%08d", n)] = &host{breaker: breaker{failures: failuresBeforePause, resumeAt: time.Now().Add(time.Hour)}}
+			}
+		}
+		for n := range owners {
+			fail(fmt.Sprintf("fails-%02d", n), 1500/owners)
+		}
+		l.hosts["works-01name-001"] = &host{}
+		full := l.withoutRoom()
+		for origin, host := range l.hosts {
+			read := !slices.Contains(full, origin) && !slices.Contains(full, model.CallbackOwner(origin))
+			require.Equal(t, host.hasRoom(), read, origin)
+		}
+		require.LessOrEqual(t, len(full), hostsKept+owners)
+	}
+	l := newCallbackLane(nil)
+	l.hosts["some-012name-001"] = &host{breaker: breaker{failures: failuresBeforePause, resumeAt: time.Now().Add(time.Hour)}}
+	require.Equal(t, []string{"some-012name-001"}, l.withoutRoom(), "other hosts of the owner are read")
 }
