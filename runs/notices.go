@@ -181,19 +181,16 @@ func heldUntil(request *model.Request, nowMs int64, gone []string) (untilMs int6
 	return untilMs
 }
 
-// heldBack is the LastError of a notification that is held back.
-const heldBack = "held back: somebody is looking at the request"
-
 // holdAdvance puts off the notification of a request. A check is not an attempt: it must not use them up.
 func (w *workingCopy) holdAdvance(effect *model.Effect, untilMs int64) {
 	effect.UndoAttempt()
-	effect.DueAtMs, effect.LastError = min(untilMs, w.nowMs+acknowledgementCheckMs), heldBack
+	effect.DueAtMs, effect.LastError = min(untilMs, w.nowMs+acknowledgementCheckMs), model.HeldByViewer
 }
 
 // resumeAdvance makes the notification of a request due at once, if it was held back.
 func (w *workingCopy) resumeAdvance(handle string) {
 	effect, err := w.effect(model.EffectID(api.EffectAdvanceRequest, handle))
-	if err != nil || effect.State != api.EffectPending || effect.LastError != heldBack || effect.DueAtMs <= w.nowMs {
+	if err != nil || effect.State != api.EffectPending || effect.LastError != model.HeldByViewer || effect.DueAtMs <= w.nowMs {
 		return
 	}
 	effect.DueAtMs, effect.LastError = w.nowMs, ""

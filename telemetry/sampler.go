@@ -211,8 +211,6 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 		for _, tally := range counts.Effects {
 			switch {
 			case tally.Kind != kind:
-			case tally.State == api.EffectPending && (kind == api.EffectCancelAbandoned || kind == api.EffectAdvanceRequest):
-				// The first waits for a worker to come back, the second for a request to stay open; nothing is pending.
 			case tally.State == api.EffectPending:
 				owed, oldest = tally.Count, age(tally.Tally)
 			default:

@@ -135,6 +135,9 @@ const HeldAtInbox = "held back: the person is looking at their inbox"
 // HeldByFlood is the LastError of a message that waits because its person got many messages.
 const HeldByFlood = "held back: the person got many messages in the last minutes"
 
+// HeldByViewer is the LastError of the effect that notifies people of a request, while somebody is looking at that.
+const HeldByViewer = "held back: somebody is looking at the request"
+
 // HeldBack reports whether a message waits for one of these reasons, and has not failed.
 func HeldBack(lastError string) bool { return lastError == HeldAtInbox || lastError == HeldByFlood }
 

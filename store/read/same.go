@@ -69,8 +69,9 @@ WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT CAST($2 AS bigint)`,
 // on purpose, so until its first attempt it ages from when it is due, not from when it was created. So does one that is held
 // after an attempt that was interrupted. Its error is the reason, or none, and it is due later than a claim ends
 // (model.WebhookLeaseMs). A person who is at their inbox holds it for a shorter time, so after a single attempt the reason is enough.
+// An effect that is carried out later is owed once it is due, or has failed twice.
 func Vitals(before, now, more string) string {
-	const held = "'" + model.HeldAtInbox + "', '" + model.HeldByFlood + "'"
+	const held, later = "'" + model.HeldAtInbox + "', '" + model.HeldByFlood + "'", "e.kind IN ('advance_request', 'cancel_abandoned')"
 	return before + `
 SELECT 'waits' AS counted, counted.kind, CAST(counted.age AS bigint), count(*), min(counted.created_at_ms)
 FROM (
@@ -89,6 +90,8 @@ UNION ALL
 SELECT 'owed', counted.kind, 0, count(*), min(counted.since_ms)
 FROM (
 	SELECT e.kind, CASE
+		WHEN ` + later + ` AND e.due_at_ms <= ` + now + ` THEN e.due_at_ms
+		WHEN ` + later + ` AND (e.attempts < 2 OR coalesce(e.last_error, '') IN ('', '` + model.HeldByViewer + `')) THEN NULL
 		WHEN e.kind = 'notify' AND (
 			e.attempts = 0
 			OR e.attempts = 1 AND coalesce(e.last_error, '') IN (` + held + `)
@@ -97,6 +100,7 @@ FROM (
 		ELSE e.created_at_ms END AS since_ms
 	FROM effects AS e WHERE e.due_at_ms IS NOT NULL LIMIT CAST($1 AS bigint)
 ) AS counted
+WHERE counted.since_ms IS NOT NULL
 GROUP BY counted.kind
 UNION ALL
 SELECT 'given_up', counted.kind, 0, count(*), min(counted.created_at_ms)
