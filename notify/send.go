@@ -12,16 +12,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
-// sendTimeout bounds an attempt to send or withdraw messages. An attempt makes several calls, each of which may take
-// 15 s. The rest of model.WebhookLeaseMs is for recording its end.
-const sendTimeout = 18 * time.Second
-
 // Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It returns runs.ErrNotSent if
 // the request is settled, the person may no longer decide it, or another message counts it because of a flood. It
 // returns a *runs.PutOffError while another person is looking at the request, the person snoozes it, has quiet
 // hours, is looking at their inbox, or got many messages. permanent means that a retry would not help. It ends before the lease of the effect.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, model.WebhookAttemptMs*time.Millisecond)
 	defer cancel()
 	notice, err := model.NoticeOf(effect)
 	if err != nil {

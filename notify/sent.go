@@ -48,7 +48,7 @@ type SentStore interface {
 // sendingMs is longer than an attempt to send a message takes.
 const sendingMs = model.WebhookLeaseMs
 
-// earlierTimeout bounds the withdrawal of an earlier message at another address. It leaves the rest of sendTimeout for
+// earlierTimeout bounds the withdrawal of an earlier message at another address. It leaves the rest of model.WebhookAttemptMs for
 // the newer one.
 const earlierTimeout = 3 * time.Second
 

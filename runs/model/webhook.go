@@ -11,8 +11,11 @@ import (
 
 // Leases and delays of webhook deliveries (docs/webhooks.md#retries).
 const (
-	// WebhookLeaseMs is longer than the timeout of a delivery.
+	// WebhookLeaseMs is longer than an attempt.
 	WebhookLeaseMs = 25_000
+	// WebhookAttemptMs bounds an attempt, which makes several calls and reads. The rest of the lease is for recording
+	// its result.
+	WebhookAttemptMs = 18_000
 	// MaxRetryAfterMs is the longest delay that an endpoint may ask for.
 	MaxRetryAfterMs = 86_400_000
 )

@@ -69,7 +69,7 @@ func breathe(ctx context.Context) {
 
 // attemptDelivery claims a delivery, attempts it, and records the result. A panic counts as
 // a failure to be retried.
-func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, try func(*model.Effect) attempt) result {
+func (d *Deliverer) attemptDelivery(ctx context.Context, due reads.DueEffect, try func(context.Context, *model.Effect) attempt) result {
 	ended := result{due: due}
 	claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
 	switch {
@@ -145,13 +145,15 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	}
 }
 
-// survive turns a panic into a failure.
-func (d *Deliverer) survive(ctx context.Context, effect *model.Effect, try func(*model.Effect) attempt) (made attempt) {
+// survive calls try, which ends before the lease of the effect. It turns a panic into a failure.
+func (d *Deliverer) survive(ctx context.Context, effect *model.Effect, try func(context.Context, *model.Effect) attempt) (made attempt) {
+	ctx, cancel := context.WithTimeout(ctx, model.WebhookAttemptMs*time.Millisecond)
+	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {
 			d.options.Logger.ErrorContext(ctx, "delivery panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			made = attempt{failure: errors.New("the delivery panicked")}
 		}
 	}()
-	return try(effect)
+	return try(ctx, effect)
 }

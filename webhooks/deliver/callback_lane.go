@@ -123,7 +123,7 @@ func (l *callbackLane) startAll(ctx context.Context, due []reads.DueEffect) (beg
 		begun++
 		l.begin(one, func() result {
 			calling, address := egress.WithAddress(ctx)
-			r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt { return l.deliverer.callBack(calling, effect) })
+			r := l.deliverer.attemptDelivery(calling, one, l.deliverer.callBack)
 			r.address = address()
 			return r
 		})

@@ -20,7 +20,7 @@ import (
 // deliver attempts one delivery.
 func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due reads.DueEffect) result {
 	if !model.IsFanOut(due.EffectID) {
-		return d.attemptDelivery(ctx, due, func(effect *model.Effect) attempt { return d.try(ctx, e, effect) })
+		return d.attemptDelivery(ctx, due, func(ctx context.Context, effect *model.Effect) attempt { return d.try(ctx, e, effect) })
 	}
 	if _, err := d.store.Do(ctx, &runs.FanOutDeliveries{SessionID: due.SessionID, EffectID: due.EffectID}); err != nil {
 		breathe(ctx)

@@ -79,7 +79,7 @@ func (d *Deliverer) next(ctx context.Context, effect *model.Effect, made attempt
 // the channel fails, and must not delay the messages of other people.
 func (l *noticeLane) send(ctx context.Context, one reads.DueEffect) result {
 	refused := false
-	r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
+	r := l.deliverer.attemptDelivery(ctx, one, func(ctx context.Context, effect *model.Effect) attempt {
 		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
 		failpoint.Hit("webhooks.notified")
 		if putOff, ok := errors.AsType[*runs.PutOffError](failure); ok {
