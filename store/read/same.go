@@ -69,7 +69,7 @@ WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT CAST($2 AS bigint)`,
 // on purpose, so until its first attempt it ages from when it is due, not from when it was created. So does one that is held
 // after an attempt that was interrupted. Its error is the reason, or none, and it is due later than a claim ends
 // (model.WebhookLeaseMs). A person who is at their inbox holds it for a shorter time, so after a single attempt the reason is enough.
-// An effect that is carried out later is owed once it is due, or has failed twice.
+// An effect that is carried out later counts once it is due, or has failed twice.
 func Vitals(before, now, more string) string {
 	const held, later = "'" + model.HeldAtInbox + "', '" + model.HeldByFlood + "'", "e.kind IN ('advance_request', 'cancel_abandoned')"
 	return before + `

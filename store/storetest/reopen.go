@@ -257,13 +257,13 @@ var reopenTests = map[string]func(*harness){
 		h.do(&runs.FinishEffect{SessionID: "s", EffectID: id, Attempt: attempt, Error: "nobody answers"})
 		require.Equal(h, since(clockStart), pending(), "it was attempted")
 	},
-	"reopen/a notification that is late or fails is owed": func(h *harness) {
+	"reopen/a notification that is late or fails is pending": func(h *harness) {
 		require.NoError(h, h.store.Close())
 		h.store = h.database.Open(h, Options{Clock: h.clock, LockWait: lockWait, NotifyAfter: time.Second})
 		h.wait("s", "r", approvals("a"))
 		handle := h.run("r").Requests[0].Handle
 		id := model.EffectID(api.EffectAdvanceRequest, handle)
-		owed := func() []model.EffectTally {
+		pending := func() []model.EffectTally {
 			found, err := h.store.Vitals(h.ctx, 10)
 			require.NoError(h, err)
 			return found.Effects
@@ -275,18 +275,18 @@ var reopenTests = map[string]func(*harness){
 			effect := h.claimEffect("s", id)
 			h.do(&runs.FinishEffect{SessionID: "s", EffectID: id, Attempt: effect.Attempts, Error: "nobody can be asked"})
 		}
-		require.Empty(h, owed(), "it waits")
+		require.Empty(h, pending(), "it waits")
 		h.clock.Advance(1_005)
-		require.Equal(h, since(clockStart+1_000), owed())
+		require.Equal(h, since(clockStart+1_000), pending())
 		fail()
-		require.Empty(h, owed(), "it is tried again at once")
+		require.Empty(h, pending(), "it is tried again at once")
 		h.clock.Advance(1_000)
 		fail()
-		require.Equal(h, since(clockStart), owed())
+		require.Equal(h, since(clockStart), pending())
 		h.clock.Advance(2_000)
 		h.do(&runs.AcknowledgeRequest{RunID: "r", RequestID: "a", Handle: handle, State: api.Acknowledged, Actor: person})
 		h.do(commandOf(h.claimEffect("s", id)))
-		require.Empty(h, owed(), "somebody is looking at the request")
+		require.Empty(h, pending(), "somebody is looking at the request")
 	},
 	"reopen/ready": func(h *harness) {
 		require.NoError(h, h.store.Ready(h.ctx))
