@@ -103,12 +103,10 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	for _, lane := range d.notices {
 		running.Go(func() { lane.run(ctx) })
 	}
+	ended := make(chan struct{}, 1)
+	running.Go(func() { d.dropOrphans(ctx, ended) })
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
-	orphans := time.NewTicker(orphanPace)
-	defer orphans.Stop()
-	d.giveUpOrphans(ctx)
-	looks := 0
 	for {
 		changed, err := d.assign(ctx, &running)
 		switch {
@@ -119,19 +117,13 @@ func (d *Deliverer) Run(ctx context.Context) error {
 		case err != nil:
 			d.options.Logger.WarnContext(ctx, "webhooks cannot be read", slog.Any("error", err))
 		case changed:
-			looks = orphanLooks
-		}
-		if looks > 0 {
-			looks--
-			d.giveUpOrphans(ctx)
+			wake(ended)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		case <-d.woken:
-		case <-orphans.C:
-			d.giveUpOrphans(ctx)
 		}
 	}
 }
@@ -205,6 +197,29 @@ func (d *Deliverer) assign(ctx context.Context, running *sync.WaitGroup) (ended 
 		}
 	}
 	return ended, nil
+}
+
+// dropOrphans drops orphans until ctx ends, more often after a lane has ended. A long backlog of a deleted webhook
+// takes minutes, in which new webhooks get their lanes.
+func (d *Deliverer) dropOrphans(ctx context.Context, ended <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for looks := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			looks = orphanLooks
+		case <-timer.C:
+		}
+		d.giveUpOrphans(ctx)
+		next := orphanPace
+		if looks > 0 {
+			looks--
+			next = pace
+		}
+		timer.Reset(next)
+	}
 }
 
 // giveUpOrphans drops deliveries to deleted or disabled webhooks, and messages of channels that no
