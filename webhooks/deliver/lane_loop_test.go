@@ -167,11 +167,11 @@ func TestFanOutsOfLockedSessionsHoldUpNoOther(t *testing.T) {
 // An admin may enable a webhook again before the result of the 410 that disabled it is recorded.
 func TestAWebhookThatIsEnabledAgainIsDeliveredTo(t *testing.T) {
 	t.Parallel()
-	store := &stuckStore{claims: map[string]int{}, due: []reads.DueEffect{{SessionID: "free", EffectID: model.FanOutEffectID("wh", "free", 1)}}}
 	endpoint := func(updatedAtMs int64) *webhooks.Endpoint {
 		return &webhooks.Endpoint{WebhookID: "wh", UpdatedAtMs: updatedAtMs, Settings: webhooks.Settings{MaxConcurrency: 4}}
 	}
 	for enabledMs, begun := range map[int64]int{1: 0, 3: 1} {
+		store := &stuckStore{claims: map[string]int{}, due: []reads.DueEffect{{SessionID: "free", EffectID: model.WebhookEffectID("wh", "free", 1)}}}
 		l := newLane(New(store, Options{Logger: slog.New(slog.DiscardHandler)}), endpoint(1))
 		l.endpoint.Store(endpoint(enabledMs))
 		l.ended(result{attempted: true, goneMs: 1})
