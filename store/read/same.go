@@ -69,7 +69,8 @@ WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT CAST($2 AS bigint)`,
 // on purpose, so until its first attempt it ages from when it is due, not from when it was created. So does one that is held
 // after an attempt that was interrupted. Its error is the reason, or none, and it is due later than a claim ends
 // (model.WebhookLeaseMs). A person who is at their inbox holds it for a shorter time, so after a single attempt the reason is enough.
-// An effect that is carried out later counts once it is due, or has failed twice.
+// An effect that is carried out later counts once it has failed twice, even while it is due again: its age must not drop with each
+// retry. Before that, it counts while it is due, and ages from then.
 func Vitals(before, now, more string) string {
 	const held, later = "'" + model.HeldAtInbox + "', '" + model.HeldByFlood + "'", "e.kind IN ('advance_request', 'cancel_abandoned')"
 	return before + `
@@ -90,8 +91,8 @@ UNION ALL
 SELECT 'owed', counted.kind, 0, count(*), min(counted.since_ms)
 FROM (
 	SELECT e.kind, CASE
-		WHEN ` + later + ` AND e.due_at_ms <= ` + now + ` THEN e.due_at_ms
-		WHEN ` + later + ` AND (e.attempts < 2 OR coalesce(e.last_error, '') IN ('', '` + model.HeldByViewer + `')) THEN NULL
+		WHEN ` + later + ` AND e.attempts > 1 AND coalesce(e.last_error, '') NOT IN ('', '` + model.HeldByViewer + `') THEN e.created_at_ms
+		WHEN ` + later + ` THEN CASE WHEN e.due_at_ms <= ` + now + ` THEN e.due_at_ms END
 		WHEN e.kind = 'notify' AND (
 			e.attempts = 0
 			OR e.attempts = 1 AND coalesce(e.last_error, '') IN (` + held + `)

@@ -284,6 +284,7 @@ var reopenTests = map[string]func(*harness){
 		fail()
 		require.Equal(h, since(clockStart), pending())
 		h.clock.Advance(2_000)
+		require.Equal(h, since(clockStart), pending(), "it is due again")
 		h.do(&runs.AcknowledgeRequest{RunID: "r", RequestID: "a", Handle: handle, State: api.Acknowledged, Actor: person})
 		h.do(commandOf(h.claimEffect("s", id)))
 		require.Empty(h, pending(), "somebody is looking at the request")
