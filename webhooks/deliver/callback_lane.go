@@ -1,9 +1,12 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -27,9 +30,6 @@ const (
 	// hostsKept bounds the failed hosts that are remembered after their pause, and the
 	// hosts excluded from a read.
 	hostsKept = 1000
-	// hostsOfOwner is the number of an owner's hosts excluded from a read. An owner with more
-	// is excluded itself: due deliveries of hosts without room would hide those of other owners.
-	hostsOfOwner = 100
 )
 
 // callbackLane posts the results of requests to their callbacks. A callback only waits for
@@ -139,27 +139,29 @@ func (l *callbackLane) ownerHasRoom(owner string) bool {
 }
 
 // withoutRoom returns the hosts and owners that cannot be called now. Their deliveries are
-// not read, however many there are.
+// not read, however many there are. The owners with the most hosts without room are excluded
+// themselves if there are too many: hosts that are not excluded would hide other owners.
 func (l *callbackLane) withoutRoom() []string {
-	full, hosts := []string{}, map[string]int{}
+	hosts := map[string][]string{}
 	for origin, host := range l.hosts {
-		if host.hasRoom() {
-			continue
-		}
-		owner := model.CallbackOwner(origin)
-		if hosts[owner]++; len(full) < hostsKept && hosts[owner] <= hostsOfOwner {
-			full = append(full, origin)
-		} else {
-			hosts[owner] = hostsOfOwner + 1
+		if !host.hasRoom() {
+			owner := model.CallbackOwner(origin)
+			hosts[owner] = append(hosts[owner], origin)
 		}
 	}
+	full := []string{}
 	for owner := range l.owners {
 		if !l.ownerHasRoom(owner) {
-			hosts[owner] = hostsOfOwner + 1
+			full = append(full, owner)
+			delete(hosts, owner)
 		}
 	}
-	for owner, count := range hosts {
-		if count > hostsOfOwner {
+	fewestFirst := slices.SortedFunc(maps.Keys(hosts), func(a, b string) int { return cmp.Compare(len(hosts[a]), len(hosts[b])) })
+	count := 0
+	for _, owner := range fewestFirst {
+		if count += len(hosts[owner]); count <= hostsKept {
+			full = append(full, hosts[owner]...)
+		} else {
 			full = append(full, owner)
 		}
 	}
