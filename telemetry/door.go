@@ -118,7 +118,7 @@ func typeLabel(event api.EventType) api.EventType {
 	if event == api.EventOutput || model.ByService(event) {
 		return event
 	}
-	return otherVia
+	return otherLabel
 }
 
 // Committed implements [door.Observer].

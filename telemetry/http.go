@@ -54,7 +54,7 @@ func (h *HTTP) Began() { h.inFlight.Inc() }
 func (h *HTTP) Ended(method, route string, status int, code api.Code, took time.Duration) {
 	h.inFlight.Dec()
 	if !methods[method] {
-		method = "other"
+		method = otherLabel
 	}
 	route = cmp.Or(route, "none")
 	key := routeKey{method, route}

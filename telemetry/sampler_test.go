@@ -95,7 +95,7 @@ func TestTheWayOfADecisionIsOneOfFew(t *testing.T) {
 	for resolution, want := range map[string]string{
 		`{"via":"api"}`: "api", `{"via":"api:cli"}`: "api", `{"via":"rule:r-1"}`: "rule", `{"via":"clock"}`: "clock", `{"via":"relay"}`: "relay",
 		`{"updated_input":{"via":"clock"},"answers":[{"via":"x"}],"via":"hermes","runtime_payload":{"via":"api"}}`: "hermes",
-		`{"via":"of-a-caller"}`: otherVia, `{"via":1}`: otherVia, `{}`: otherVia, `[]`: otherVia, `{"via"`: otherVia, ``: otherVia, `{"a":`: otherVia,
+		`{"via":"of-a-caller"}`: otherLabel, `{"via":1}`: otherLabel, `{}`: otherLabel, `[]`: otherLabel, `{"via"`: otherLabel, ``: otherLabel, `{"a":`: otherLabel,
 	} {
 		require.Equal(t, want, newDoor([]string{"hermes", "codex", "timbal", "relay"}).viaLabel(&model.Request{Resolution: api.JSON(resolution)}), resolution)
 	}

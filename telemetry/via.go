@@ -18,13 +18,14 @@ var vias = []string{
 	strings.TrimSuffix(api.ViaRule, ":"),
 }
 
-const otherVia = "other"
+// otherLabel stands for all values of a label that callers choose.
+const otherLabel = "other"
 
 // viaLabel returns how a request was settled, as a label.
 func (d *Door) viaLabel(request *model.Request) string {
 	via, _, _ := strings.Cut(viaOf(request.Resolution), ":")
 	if !slices.Contains(vias, via) && !slices.Contains(d.faces, via) {
-		return otherVia
+		return otherLabel
 	}
 	return via
 }
