@@ -76,24 +76,27 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 			return reply{}, fmt.Errorf("%w: %s: %w", ErrInvalid, call, err)
 		}
 	}
-	pause, began := c.retry.pauses(), time.Now()
+	pause, began, lost := c.retry.pauses(), time.Now(), false
 	for attempt := 1; ; attempt++ {
 		r, err := c.tryCall(ctx, call, body)
 		if !errors.Is(err, errNotSent) && ctx.Err() == nil {
 			c.reached.Store(true)
 		}
-		if err == nil || ctx.Err() != nil {
-			return r, err
-		}
+		failed, again := err, false
 		switch {
+		case err == nil || ctx.Err() != nil:
 		case c.patient && call.repeat == always && Away(err):
-			err = pause.sleepAnyway(ctx, err)
+			again, err = true, pause.sleepAnyway(ctx, err)
 		case (attempt < c.retry.MaxAttempts || c.outlasts(began)) && call.repeat.after(err):
-			err = pause.sleep(ctx, err)
+			again, err = true, pause.sleep(ctx, err)
 		}
-		if err != nil {
+		if err != nil || !again {
+			if refused, is := errors.AsType[*Error](err); is {
+				refused.Lost = lost && !refused.judges()
+			}
 			return r, err
 		}
+		lost = lost || call.method != http.MethodGet && errors.Is(failed, ErrUnavailable) && !errors.Is(failed, errNotSent)
 	}
 }
 

@@ -36,6 +36,9 @@ type Error struct {
 	Left *int64
 	// RetryAfter is how long the service asked to wait; 0 without a Retry-After.
 	RetryAfter time.Duration
+	// Lost reports that an earlier attempt of the same call had no reply of the service, so the call may have taken
+	// effect although this attempt was refused. The error is then also [ErrUnavailable].
+	Lost bool
 }
 
 // Error returns code and detail.
@@ -44,12 +47,25 @@ func (e *Error) Error() string {
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}
+	if e.Lost {
+		text += "; an earlier attempt had no reply and may have taken effect"
+	}
 	return text
+}
+
+// judges reports whether the refusal of a repeated call also says what became of its earlier attempts. The service
+// refuses callers and counts calls before it looks for the earlier call.
+func (e *Error) judges() bool {
+	return e.Code != "" && e.Status < http.StatusInternalServerError &&
+		!slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, e.Status)
 }
 
 // Is reports whether the error is of a sentinel's kind; see [ErrNotFound] and the
 // following.
 func (e *Error) Is(target error) bool {
+	if e.Lost && target == ErrUnavailable { //nolint:errorlint // a method Is compares with the target itself
+		return true
+	}
 	for _, kind := range kinds {
 		if kind.sentinel == target {
 			return slices.Contains(kind.codes, e.Code) ||
