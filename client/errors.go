@@ -128,8 +128,8 @@ var (
 	// ErrRateLimited: too many calls (429).
 	ErrRateLimited = errors.New("rate limited")
 	// ErrUnavailable: the service could not be reached or could not answer (502, 503, 504,
-	// broken connection, time-out). A call that changes something may have taken effect or
-	// not.
+	// broken connection, time-out), or refused the call after such an attempt (Error.Lost). A
+	// call that changes something may have taken effect or not.
 	ErrUnavailable = errors.New("service unavailable")
 )
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -81,10 +82,12 @@ func (n *notTaken) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // through returns a replica whose decisions go through a proxy.
-func (s *scene) through(proxy http.RoundTripper) *replica {
+func (s *scene) through(proxy http.RoundTripper, options ...client.Option) *replica {
 	r := s.replica(mcptools.Options{})
-	r.options.Client = s.service.Connect(client.WithActor("ada"), client.WithVia("mcp"), client.WithoutMultiplexing(),
-		client.WithHTTPClient(&http.Client{Transport: proxy}), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+	r.options.Client = s.service.Connect(append([]client.Option{
+		client.WithActor("ada"), client.WithVia("mcp"), client.WithoutMultiplexing(),
+		client.WithHTTPClient(&http.Client{Transport: proxy}), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}),
+	}, options...)...)
 	return r
 }
 
@@ -109,6 +112,28 @@ func TestADecisionOverTheRateIsNotRecorded(t *testing.T) {
 
 	require.Contains(t, s.refused(s.earlier(r, func() {}), "request_approval", deploy), "nothing was decided")
 	require.Negative(t, limited.left.Add(-1), "each of them was sent")
+}
+
+// lostThenLimited passes the first decision on and loses its reply, and then takes no more calls.
+type lostThenLimited struct{ sent atomic.Int32 }
+
+func (l *lostThenLimited) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(request.URL.Path, "/approvals") || l.sent.Add(1) == 1 {
+		return lostReplies{}.RoundTrip(request)
+	}
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+}
+
+// A decision that the service refused for its rate only when it was repeated may be on record.
+func TestADecisionThatIsLostBeforeItsRepeatsAreRefusedMayBeRecorded(t *testing.T) {
+	s := newScene(t)
+	r := s.through(&lostThenLimited{}, client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Millisecond}))
+	task := r.ask(both, "request_approval", deploy, nil)
+	handle := r.task(both, "tasks/get", task.TaskID).only(s)
+	unknown := r.task(both, "tasks/update", task.TaskID, map[string]any{handle: accept(map[string]any{"decision": "allow"})})
+	require.Equal(t, -32603, unknown.Error.Code)
+	require.Contains(t, unknown.Error.Message, "it is not known whether")
+	require.Equal(t, "allowed", r.task(both, "tasks/get", task.TaskID).Result.told(s).Status)
 }
 
 // awayForReads is an outage. It begins with the first decision, and ends after so many reads.

@@ -211,6 +211,8 @@ func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*
 		return err == nil || errors.Is(err, client.ErrAlreadyDecided) || errors.Is(err, client.ErrNotWaiting) || errors.Is(err, client.ErrRunState)
 	})
 	// A service that refuses a call because of its rate has recorded nothing.
-	lost = slices.ContainsFunc(failed, func(err error) bool { return client.Away(err) && !errors.Is(err, client.ErrRateLimited) })
+	lost = slices.ContainsFunc(failed, func(err error) bool {
+		return client.Away(err) && (errors.Is(err, client.ErrUnavailable) || !errors.Is(err, client.ErrRateLimited))
+	})
 	return lost, errors.Join(failed...)
 }

@@ -103,6 +103,19 @@ const cases = {
     same(reported.filter((error) => !(error instanceof HoldpointError)), []);
   },
 
+  async "a refusal after a lost attempt does not say that nothing happened"() {
+    const refuse = (status, code) => () => new Response(JSON.stringify({ code }), { status });
+    const [lostReply, limited] = [refuse(502, 502), refuse(429, "rate_limited")];
+    for (const [replies, lost] of [
+      [[lostReply, limited], true], [[limited, lostReply, limited], true], [[lostReply, refuse(401, "invalid_token")], true],
+      [[lostReply, refuse(409, "approval_state_conflict")], false], [[limited], false],
+    ]) {
+      const service = new Service({ approvals: replies });
+      const error = await service.client.resolveRunApprovals("run-1", [{ request_id: "go", behavior: "allow" }]).catch((error) => error);
+      same([error.lost, isKind(error, "unavailable"), error.message.includes("may have taken effect")], [lost, lost, lost]);
+    }
+  },
+
   async "a reply of another shape ends the wait"() {
     const service = new Service({ suspend: [{ run }], resume: [{ settled: 7, after: "1" }] });
     const reported = await service.work((task) => task.approve({ id: "go", tool_name: "rm", input: 1 }), service.called("fail"), { maxAttempts: 1 });

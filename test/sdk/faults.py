@@ -138,6 +138,22 @@ async def a_page_in_place_of_a_reply_is_an_outage():
 
 
 @case
+async def a_refusal_after_a_lost_attempt_does_not_say_that_nothing_happened():
+    lost_reply, limited = (502, {"code": 502}, 0), (429, {"code": "rate_limited"}, 0)
+    for replies, lost in (
+        ([lost_reply, limited], True), ([limited, lost_reply, limited], True), ([lost_reply, (401, {"code": "invalid_token"}, 0)], True),
+        ([lost_reply, (409, {"code": "approval_state_conflict"}, 0)], False), ([limited], False),
+    ):
+        async with Service(approvals=replies) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+            try:
+                await client.resolve_run_approvals("run-1", [{"request_id": "go", "behavior": "allow"}])
+            except holdpoint.ProblemError as error:
+                assert [error.lost, error.is_kind("unavailable"), "may have taken effect" in str(error)] == [lost] * 3, error
+            else:
+                raise AssertionError(replies)
+
+
+@case
 async def a_reply_of_another_shape_ends_the_wait():
     async def handler(task):
         return await task.approve({"id": "go", "tool_name": "rm", "input": 1})

@@ -81,6 +81,11 @@ export class ProblemError extends HoldpointError {
   readonly left: number | undefined;
   /** How long the service asked to wait; 0 without a Retry-After. */
   readonly retryAfterMs: number;
+  /**
+   * An earlier attempt of the same call had no reply of the service, so the call may have taken effect although this attempt was
+   * refused. The error is then also `unavailable`.
+   */
+  readonly lost: boolean = false;
 
   constructor(status: number, document: Partial<Problem>, retryAfterMs = 0) {
     const code = document.code ?? "";
@@ -143,13 +148,26 @@ function kindsOf(status: number, code: string, recorded: RecordedDecision | unde
 /** There was no whole reply. */
 export class UnavailableError extends HoldpointError {
   override name = "UnavailableError";
-  /** Whether the service certainly did not get the call. */
+  /** Whether the service certainly did not get the call, in no attempt. */
   readonly notSent: boolean;
 
   constructor(message: string, options?: ErrorOptions & { notSent?: boolean }) {
     super(["unavailable"], message, options);
     this.notSent = options?.notSent ?? false;
   }
+}
+
+/**
+ * @internal Notes in the last failure of a call that an earlier attempt may have taken effect. The service refuses callers and counts
+ * calls before it looks for the earlier call, so such a refusal does not say what became of it.
+ */
+export function afterLost(failure: unknown): void {
+  if (failure instanceof UnavailableError) (failure as { notSent: boolean }).notSent = false;
+  if (!(failure instanceof ProblemError)) return;
+  if (failure.code !== "" && failure.status < 500 && ![401, 403, 429].includes(failure.status)) return;
+  (failure as { lost: boolean }).lost = true;
+  (failure.kinds as Set<ErrorKind>).add("unavailable");
+  failure.message += "; an earlier attempt had no reply and may have taken effect";
 }
 
 /** What a worker reports when a handler threw; `cause` is what it threw. */

@@ -1,4 +1,4 @@
-import { HoldpointError, ProblemError, UnavailableError, invalid, isKind, isTransient } from "./errors.js";
+import { HoldpointError, ProblemError, UnavailableError, afterLost, invalid, isKind, isTransient } from "./errors.js";
 import { decodeJSON, encodeJSON } from "./json.js";
 import { Pauses, type RetryPolicy, longestTimer, withDefaults } from "./retry.js";
 
@@ -126,18 +126,25 @@ export class Transport {
     const pauses = this.pauses();
     // Encoded once: every attempt sends the same, even if the caller changes the value meanwhile.
     const sent: Call = { ...call, body: bodyOf(call) };
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#attempt<T>(sent);
-      } catch (failure) {
-        if (call.signal?.aborted) throw failure;
-        if (this.#patient && call.repeat === "always" && isUnanswered(failure)) {
-          await pauses.afterAnyway(failure, call.signal);
-          continue;
+    let lost = false; // an earlier attempt may have taken effect
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await this.#attempt<T>(sent);
+        } catch (failure) {
+          if (call.signal?.aborted) throw failure;
+          if (this.#patient && call.repeat === "always" && isUnanswered(failure)) {
+            await pauses.afterAnyway(failure, call.signal);
+          } else {
+            if (attempt >= this.retry.maxAttempts || !mayRepeat(call.repeat, failure)) throw failure;
+            await pauses.after(failure, call.signal);
+          }
+          lost ||= call.method !== "GET" && isKind(failure, "unavailable") && !(failure instanceof UnavailableError && failure.notSent);
         }
-        if (attempt >= this.retry.maxAttempts || !mayRepeat(call.repeat, failure)) throw failure;
-        await pauses.after(failure, call.signal);
       }
+    } catch (failure) {
+      if (lost) afterLost(failure);
+      throw failure;
     }
   }
 

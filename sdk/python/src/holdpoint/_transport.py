@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from ._http import Pool, Response
 from ._json import decode_json, encode_json
-from .errors import HoldpointError, ProblemError, UnavailableError, invalid, is_kind, is_transient
+from .errors import HoldpointError, ProblemError, UnavailableError, after_lost, invalid, is_kind, is_transient
 
 MAX_WAIT_SECONDS = 60.0
 
@@ -160,18 +160,25 @@ class Transport:
             raise invalid(f"{method} {path}: {failure}") from failure
         limit = self._timeout + ((held or 0) if prefer is None else prefer)
         pauses = self.pauses()
-        attempt = 1
-        while True:
-            try:
-                return await self._attempt(method, path, query, text, headers, limit, needs, listed)
-            except HoldpointError as failure:
-                if self._patient and repeat == "always" and is_unanswered(failure):
-                    await pauses.after_anyway(failure)
-                elif attempt >= self.retry.max_attempts or not _may_repeat(repeat, failure):
-                    raise
-                else:
-                    await pauses.after(failure)
-            attempt += 1
+        attempt, lost = 1, False  # lost: an earlier attempt may have taken effect
+        try:
+            while True:
+                try:
+                    return await self._attempt(method, path, query, text, headers, limit, needs, listed)
+                except HoldpointError as failure:
+                    if self._patient and repeat == "always" and is_unanswered(failure):
+                        await pauses.after_anyway(failure)
+                    elif attempt >= self.retry.max_attempts or not _may_repeat(repeat, failure):
+                        raise
+                    else:
+                        await pauses.after(failure)
+                    not_sent = isinstance(failure, UnavailableError) and failure.not_sent
+                    lost = lost or method != "GET" and is_kind(failure, "unavailable") and not not_sent
+                attempt += 1
+        except HoldpointError as failure:
+            if lost:
+                after_lost(failure)
+            raise
 
     async def _attempt(
         self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], limit: float,

@@ -59,6 +59,9 @@ class ProblemError(HoldpointError):
         """How many tries of a code are left after a wrong one."""
         self.retry_after = retry_after
         """How many seconds the service asked to wait; 0 without a Retry-After."""
+        self.lost = False
+        """An earlier attempt of the same call had no reply of the service, so the call may have taken effect although this attempt was
+        refused. The error is then also `unavailable`."""
         kinds: set[Kind] = {kind for kind in (_BY_STATUS.get(status), _BY_CODE.get(self.code)) if kind}
         if self.recorded_decision:
             kinds.add("already_decided")
@@ -107,7 +110,18 @@ class UnavailableError(HoldpointError):
     def __init__(self, message: str, *, not_sent: bool = False) -> None:
         super().__init__(["unavailable"], message)
         self.not_sent = not_sent
-        """Whether the service certainly did not get the call."""
+        """Whether the service certainly did not get the call, in no attempt."""
+
+
+def after_lost(failure: HoldpointError) -> None:
+    """Notes in the last failure of a call that an earlier attempt may have taken effect. The service refuses callers and counts calls
+    before it looks for the earlier call, so such a refusal does not say what became of it."""
+    if isinstance(failure, UnavailableError):
+        failure.not_sent = False
+    elif isinstance(failure, ProblemError) and (not failure.code or failure.status >= 500 or failure.status in (401, 403, 429)):
+        failure.lost = True
+        failure.kinds |= {"unavailable"}
+        failure.args = (f"{failure}; an earlier attempt had no reply and may have taken effect",)
 
 
 class Suspended(HoldpointError):
