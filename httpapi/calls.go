@@ -61,6 +61,20 @@ func (c *connections) leave(principal string) {
 	c.ended.Done()
 }
 
+// use returns the largest share of its connections that a principal has.
+func (c *connections) use() (share float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for principal, own := range c.of {
+		limit := MaxConnectionsOfPrincipal
+		if principal == auth.LocalPrincipal {
+			limit = MaxConnections
+		}
+		share = max(share, float64(own)/float64(limit))
+	}
+	return share
+}
+
 func (c *connections) number() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -203,6 +203,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	require.NoError(t, opening.Wait())
 	require.Equal(t, httpapi.MaxConnections, a.handler.Connections())
+	require.InDelta(t, 1, a.handler.ConnectionUse(), 0)
 
 	refuse := func(agent, why string) {
 		_, reply, err := open(agent)

@@ -133,6 +133,20 @@ func (s *Server) Streams() int { return s.streams.Open() }
 // Connections returns the number of connections for calls.
 func (s *Server) Connections() int { return s.connections.number() }
 
+// ConnectionUse returns the largest share of its connections for calls that one principal has.
+func (s *Server) ConnectionUse() float64 { return s.connections.use() }
+
+// FaceUse returns the largest share that one principal has of what a face allows it; see [wire.Face]. Only /mcp has a limit
+// of its own.
+func (s *Server) FaceUse() (share float64) {
+	for _, face := range s.faces {
+		if face.Use != nil {
+			share = max(share, face.Use())
+		}
+	}
+	return share
+}
+
 // QuotaUse returns the quota use of the busiest callers.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
 

@@ -46,6 +46,9 @@ type Callers struct {
 	Calls, Held, Streams, Bytes int64
 	// Rate and Stored are shares of a limit.
 	Rate, Stored float64
+	// MCP, Connections and Callbacks are the shares of what one principal may have: calls of /mcp, connections for calls,
+	// callbacks in flight.
+	MCP, Connections, Callbacks float64
 }
 
 const (
@@ -120,6 +123,9 @@ var (
 	descCallerStored  = describe("busiest_caller_stored_ratio", "The share of its daily budget of stored bytes that one principal has used, of the one that has used most of it.")
 	descCallerPrompts = describe("busiest_caller_open_prompts", "The most open prompts that one principal has, as far as this replica has counted.")
 	descCallerQueued  = describe("busiest_caller_queued_runs", "The most queued runs that one principal has, as far as this replica has counted.")
+	descCallerMCP     = describe("busiest_caller_mcp_ratio", "The share of the calls of /mcp that one principal may hold now that it holds, of the one that holds most of it. At 1 its next call is refused.")
+	descCallerSockets = describe("busiest_caller_connections_ratio", "The share of its connections for calls that one principal has, of the one that has most of it. At 1 its next connection is refused.")
+	descCallerPosts   = describe("busiest_caller_callbacks_ratio", "The share of the callbacks that one principal may have in flight now that it has, of the one that has most of it. At 1 its next callback waits.")
 	descCallerBytes   = describe("busiest_caller_body_bytes", "The most bytes that the bodies of one principal's calls under way have.")
 )
 
@@ -170,6 +176,9 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	gauge(descCallerStreams, float64(callers.Streams))
 	gauge(descCallerBytes, float64(callers.Bytes))
 	gauge(descCallerStored, callers.Stored)
+	gauge(descCallerMCP, callers.MCP)
+	gauge(descCallerSockets, callers.Connections)
+	gauge(descCallerPosts, callers.Callbacks)
 	prompts, queued := s.source.Backlog()
 	gauge(descCallerPrompts, float64(prompts))
 	gauge(descCallerQueued, float64(queued))

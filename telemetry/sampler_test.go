@@ -61,7 +61,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 		Pools:   func() []door.PoolState { return nil },
 		Streams: func() int { return 5 }, Connections: func() int { return 11 }, Held: func() int { return 6 },
 		Callers: func() Callers {
-			return Callers{Count: 7, Rate: 1.5, Calls: 8, Held: 12, Streams: 9, Bytes: 10, Stored: 0.25}
+			return Callers{Count: 7, Rate: 1.5, Calls: 8, Held: 12, Streams: 9, Bytes: 10, Stored: 0.25, MCP: 0.5, Connections: 0.75, Callbacks: 1}
 		},
 		Backlog: func() (int64, int64) { return 11, 12 },
 	})
@@ -72,7 +72,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 		`holdpoint_oldest_wait_seconds{kind="approval"} 90`, `holdpoint_effects_owed{kind="deliver_answer"} 4`,
 		`holdpoint_oldest_effect_owed_seconds{kind="deliver_answer"} 0.5`, `holdpoint_effects_failed{kind="deliver_answer"} 1`,
 		`holdpoint_sweep_lag_seconds 1.5`, `holdpoint_rules_in_force 7`, `holdpoint_intake_runs 8`, `holdpoint_oldest_intake_seconds 2`, `holdpoint_refused_runs 9`, `holdpoint_lane_oldest_seconds{lane="1"} 1.5`,
-		`holdpoint_streams 5`, `holdpoint_call_connections 11`, `holdpoint_held_claims 6`, `holdpoint_callers 7`, `holdpoint_busiest_caller_stored_ratio 0.25`, `holdpoint_busiest_caller_rate_ratio 1.5`, `holdpoint_busiest_caller_calls 8`, `holdpoint_busiest_caller_held_calls 12`, `holdpoint_busiest_caller_streams 9`, `holdpoint_busiest_caller_body_bytes 10`, `holdpoint_database_counts_up 1`,
+		`holdpoint_streams 5`, `holdpoint_call_connections 11`, `holdpoint_held_claims 6`, `holdpoint_callers 7`, `holdpoint_busiest_caller_stored_ratio 0.25`, `holdpoint_busiest_caller_rate_ratio 1.5`, `holdpoint_busiest_caller_calls 8`, `holdpoint_busiest_caller_held_calls 12`, `holdpoint_busiest_caller_streams 9`, `holdpoint_busiest_caller_body_bytes 10`, `holdpoint_busiest_caller_mcp_ratio 0.5`, `holdpoint_busiest_caller_connections_ratio 0.75`, `holdpoint_busiest_caller_callbacks_ratio 1`, `holdpoint_database_counts_up 1`,
 	} {
 		require.Contains(t, text, "\n"+line+"\n")
 	}

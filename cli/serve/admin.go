@@ -48,7 +48,7 @@ func (a *admin) observer() wire.Observer {
 }
 
 // watch adds the metrics of the service's parts.
-func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *httpapi.Server, traces *traces) {
+func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *httpapi.Server, callbacks func() float64, traces *traces) {
 	if a == nil {
 		return
 	}
@@ -57,7 +57,10 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Connections: api.Connections, Held: dispatcher.Held, Now: time.Now,
 		Callers: func() telemetry.Callers {
 			use := api.QuotaUse()
-			return telemetry.Callers{Count: use.Callers, Calls: use.Calls, Held: use.Held, Streams: use.Streams, Bytes: use.Bytes, Rate: use.Rate, Stored: api.StoredUse()}
+			return telemetry.Callers{
+				Count: use.Callers, Calls: use.Calls, Held: use.Held, Streams: use.Streams, Bytes: use.Bytes, Rate: use.Rate, Stored: api.StoredUse(),
+				MCP: api.FaceUse(), Connections: api.ConnectionUse(), Callbacks: callbacks(),
+			}
 		},
 		Backlog: func() (int64, int64) {
 			use := api.BacklogUse()

@@ -82,7 +82,7 @@ func startNotifying(t *testing.T, people ...string) (*measured, *client.Client) 
 	assembled, err := s.assemble()
 	require.NoError(t, err)
 	t.Cleanup(assembled.Close)
-	s.admin.watch(s.store, assembled.Claims, assembled.API, nil)
+	s.admin.watch(s.store, assembled.Claims, assembled.API, assembled.CallbackUse, nil)
 	looping, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var loops sync.WaitGroup
 	for _, run := range assembled.Loops() {

@@ -40,7 +40,7 @@ func measure(t *testing.T) *measured {
 	t.Cleanup(func() { require.NoError(t, m.store.Close()) })
 	dispatcher := claims.New(m.store, claims.Options{})
 	server := httpapi.New(httpapi.Options{Store: m.store, Hub: watch.NewHub(), Claims: dispatcher, Observer: m.admin.observer()})
-	m.admin.watch(m.store, dispatcher, server, nil)
+	m.admin.watch(m.store, dispatcher, server, func() float64 { return 0.5 }, nil)
 	m.api = httptest.NewServer(server.Handler())
 	t.Cleanup(m.api.Close)
 	return m
@@ -117,6 +117,7 @@ func TestMetricsSayWhatHappened(t *testing.T) {
 		`holdpoint_http_requests_in_flight 0`,
 		`holdpoint_streams 0`,
 		`holdpoint_call_connections 0`,
+		`holdpoint_busiest_caller_mcp_ratio 0`, `holdpoint_busiest_caller_connections_ratio 0`, `holdpoint_busiest_caller_callbacks_ratio 0.5`,
 		`holdpoint_pool_connections_max{pool="lanes"} 1`,
 	)
 	require.NotContains(t, after, "a-text-of-the-caller")

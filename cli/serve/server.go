@@ -44,7 +44,7 @@ func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload fu
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn), TLSConfig: s.files.config(),
 	}
-	s.admin.watch(s.store, assembled.Claims, api, s.traces)
+	s.admin.watch(s.store, assembled.Claims, api, assembled.CallbackUse, s.traces)
 
 	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoops()

@@ -24,6 +24,9 @@ type Face struct {
 	// Over, of a face without routes, serves the face in front of all others. It turns its calls
 	// into calls of next, which checks them.
 	Over func(next http.Handler) http.Handler
+	// Use returns the largest share of what a caller may hold at this face that one holds, 1 if it may hold no more. Nil for
+	// a face without such a limit.
+	Use func() float64
 }
 
 // Route is a path with the methods that one handler serves.

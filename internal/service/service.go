@@ -127,6 +127,9 @@ func (s *Service) Loops() []func(context.Context) error {
 	return loops
 }
 
+// CallbackUse is [deliver.Deliverer.CallbackUse].
+func (s *Service) CallbackUse() float64 { return s.deliverer.CallbackUse() }
+
 // Trusted returns a second server of /v1 that requires no credentials, for callers in this
 // process.
 func (s *Service) Trusted() *httpapi.Server {

@@ -61,7 +61,7 @@ func New(options Options) kit.Mount {
 	return func(services kit.Services) wire.Face {
 		e := &endpoint{Options: options, services: services, slots: newSlots(cmp.Or(options.MaxHeld, maxCalls))}
 		// Its tools make calls of /v1, which are checked.
-		return wire.Face{Name: "mcp", Via: api.ViaAPI, Routes: []wire.Route{wire.Post("/mcp", auth.Known, e.serve)}}
+		return wire.Face{Name: "mcp", Via: api.ViaAPI, Routes: []wire.Route{wire.Post("/mcp", auth.Known, e.serve)}, Use: e.slots.use}
 	}
 }
 

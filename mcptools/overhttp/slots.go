@@ -43,6 +43,16 @@ func (s *slots) giveBack(caller string) {
 	}
 }
 
+// use returns the largest share of what a caller may hold now that one holds: 1 if its next call would be refused.
+func (s *slots) use() (share float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, own := range s.of {
+		share = max(share, float64(own)/float64(max(own, s.free)))
+	}
+	return share
+}
+
 // callerOf returns the key that a caller's slots are counted under: the principal, or the agent
 // when the service requires no credential.
 func callerOf(r *http.Request, agentID string) string {

@@ -13,6 +13,7 @@ import (
 func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
 	t.Parallel()
 	s := newSlots(maxCalls)
+	require.Zero(t, s.use())
 	held := 0
 	var err error
 	for range maxCalls + 10 {
@@ -21,6 +22,7 @@ func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
 		}
 	}
 	require.Equal(t, maxCalls/2, held)
+	require.InDelta(t, 1, s.use(), 0)
 	require.Equal(t, wire.CodeTooManyCalls, refusal.CodeOf(err))
 	for range maxCalls / 4 {
 		require.NoError(t, s.take("other"))
@@ -32,4 +34,5 @@ func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
 	require.NoError(t, s.take("greedy"))
 	require.Len(t, s.of, 2)
 	require.Equal(t, maxCalls-maxCalls/4-1, s.free)
+	require.InDelta(t, float64(maxCalls/4)/float64(s.free), s.use(), 0, "of the other caller")
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -45,6 +47,8 @@ type callbackLane struct {
 	addresses map[ownAddress]*host
 	// calls has the calls in flight.
 	calls map[reads.DueEffect]callbackCall
+	// busiest has the bits of the largest share of its calls that one owner uses.
+	busiest atomic.Uint64
 }
 
 // callbackCall is a call in flight.
@@ -79,6 +83,7 @@ func (l *callbackLane) run(ctx context.Context) { l.laneLoop.run(ctx, l.start, l
 // start starts as many deliveries as there is room for, and returns how long the lane may
 // sleep.
 func (l *callbackLane) start(ctx context.Context) time.Duration {
+	defer l.noteUse()
 	l.forget()
 	seen := l.stuck.reading(callbacksSeen)
 	for len(l.underWay) < callbacksAtOnce {
@@ -133,10 +138,25 @@ func (l *callbackLane) startAll(ctx context.Context, due []reads.DueEffect) (beg
 
 // ownerHasRoom reports whether an owner may have another call. The limit shrinks with the
 // free calls, so that some stay free for other owners.
-func (l *callbackLane) ownerHasRoom(owner string) bool {
+func (l *callbackLane) ownerHasRoom(owner string) bool { return l.owners[owner] < l.roomOfOwner() }
+
+func (l *callbackLane) roomOfOwner() int {
 	free := callbacksAtOnce - len(l.underWay)
-	return l.owners[owner] < max(1, min(callbacksOfOwner, free/callbackShare))
+	return max(1, min(callbacksOfOwner, free/callbackShare))
 }
+
+// noteUse notes for [callbackLane.use] how much of their calls the owners use.
+func (l *callbackLane) noteUse() {
+	share, room := 0.0, l.roomOfOwner()
+	for _, own := range l.owners {
+		share = max(share, min(float64(own)/float64(room), 1))
+	}
+	l.busiest.Store(math.Float64bits(share))
+}
+
+// use returns the largest share of its calls that one owner uses: 1 if its next callback has to wait. It may be called
+// concurrently.
+func (l *callbackLane) use() float64 { return math.Float64frombits(l.busiest.Load()) }
 
 // withoutRoom returns the hosts and owners that cannot be called now. Their deliveries are
 // not read, however many there are. The owners with the most hosts without room are excluded

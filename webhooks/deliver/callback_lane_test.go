@@ -81,3 +81,29 @@ func TestHostsWithoutRoomAreNotRead(t *testing.T) {
 		require.LessOrEqual(t, len(full), hostsKept+len(test.failing))
 	}
 }
+
+// The share of the busiest owner is 1 once its next callback has to wait, whether by its own calls or by all.
+func TestUseOfCallbacks(t *testing.T) {
+	t.Parallel()
+	l := newCallbackLane(nil)
+	require.Zero(t, l.use())
+	begin := func(owner string, calls int) {
+		for range calls {
+			l.owners[owner]++
+			l.underWay[reads.DueEffect{EffectID: fmt.Sprint(len(l.underWay))}] = true
+		}
+		l.noteUse()
+	}
+	begin("a", callbacksOfOwner/2)
+	require.InDelta(t, 0.5, l.use(), 0)
+	require.True(t, l.ownerHasRoom("a"))
+	for other := range callbacksAtOnce/callbacksOfOwner - 1 {
+		begin(fmt.Sprint("other ", other), callbacksOfOwner)
+	}
+	require.False(t, l.ownerHasRoom("a"))
+	require.InDelta(t, 1, l.use(), 0)
+	clear(l.owners)
+	clear(l.underWay)
+	l.noteUse()
+	require.Zero(t, l.use())
+}
