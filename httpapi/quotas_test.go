@@ -41,6 +41,7 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 	t.Run("held calls, and streams", func(t *testing.T) {
 		a := limited(wire.Quota{Rate: ample, Calls: 1, Held: 1, Streams: 1})
 		run := a.post(t, "/v1/runs", `{"input":1}`, greedy).want(http.StatusAccepted).textAt("run_id")
+		asked := a.post(t, "/v1/runs", `{"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}]}}`, greedy).want(http.StatusAccepted)
 		held, release := context.WithCancel(t.Context())
 		over := make(chan struct{}, 2)
 		for _, path := range []string{"/v1/runs/" + run + "?until=terminal", "/v1/stream"} {
@@ -53,6 +54,11 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 			use := a.handler.QuotaUse()
 			return use.Calls == 0 && use.Held == 1 && use.Streams == 1
 		}, patience, patienceStep)
+		// A call that has taken effect is not refused for its wait. A read is.
+		decided := a.post(t, "/v1/sessions/"+asked.textAt("session_id")+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, greedy, wait(60)).want(http.StatusOK)
+		require.Empty(t, decided.header.Get("Preference-Applied"))
+		a.post(t, "/v1/sessions/unheld/input", `{"input":1}`, greedy).want(http.StatusOK)
+		a.get(t, "/v1/runs/"+asked.textAt("run_id")+"?until=terminal", greedy, wait(60)).refused(wire.CodeTooManyCalls)
 		unfinished, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", a.server.Listener.Addr().String())
 		require.NoError(t, err)
 		defer func() { _ = unfinished.Close() }()

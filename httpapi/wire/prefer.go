@@ -36,3 +36,6 @@ func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, gi
 func WaitApplied(w http.ResponseWriter, wait time.Duration) {
 	w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(wait/time.Second))}
 }
+
+// WaitNotApplied withdraws [WaitApplied] from a reply that is not held.
+func WaitNotApplied(w http.ResponseWriter) { delete(w.Header(), "Preference-Applied") }

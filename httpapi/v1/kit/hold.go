@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
@@ -36,7 +38,8 @@ func (c *Calls) HoldRun(ctx context.Context, record *model.RunRecord, wait time.
 }
 
 // RespondHeldSession answers 200 with the session once the reply's run has settled down or the wait
-// is over.
+// is over. The call has taken effect, so it is not refused: a caller that holds too many calls is answered at once, and one
+// whose credential ends meanwhile is told. Errors: service_unavailable.
 func (c *Calls) RespondHeldSession(w http.ResponseWriter, r *http.Request, reply *runs.Reply, sessionID string, wait time.Duration) error {
 	wire.MarkReplayed(w, reply.Replayed)
 	if wait > 0 {
@@ -44,7 +47,12 @@ func (c *Calls) RespondHeldSession(w http.ResponseWriter, r *http.Request, reply
 		if err != nil {
 			return err
 		}
-		if _, err := c.HoldRun(r.Context(), record, wait, settledDown); err != nil {
+		switch _, err := c.HoldRun(r.Context(), record, wait, settledDown); {
+		case refusal.CodeOf(err) == wire.CodeTooManyCalls:
+			wire.WaitNotApplied(w)
+		case err != nil && errors.Is(context.Cause(r.Context()), auth.ErrRevoked):
+			return refusal.New(wire.CodeServiceUnavailable, "the call has taken effect, but its credential stopped working before the reply")
+		case err != nil:
 			return err
 		}
 	}
