@@ -140,6 +140,7 @@ func testWebhooks(t *testing.T, a *rig) {
 			o.Webhooks = newWebhooks(t, kept, nil)
 		})
 		plain.post(t, "/v1/webhooks", `{"url":"https://example.com"}`).refused(api.CodeSecretsNotConfigured)
+		plain.post(t, "/v1/webhooks/webhook_1/rotate", `{}`).refused(api.CodeSecretsNotConfigured)
 	})
 }
 
