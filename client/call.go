@@ -96,7 +96,7 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 			}
 			return r, err
 		}
-		lost = lost || call.method != http.MethodGet && errors.Is(failed, ErrUnavailable) && !errors.Is(failed, errNotSent)
+		lost = lost || call.method != http.MethodGet && !hadNoEffect(failed)
 	}
 }
 

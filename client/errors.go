@@ -54,10 +54,10 @@ func (e *Error) Error() string {
 }
 
 // judges reports whether the refusal of a repeated call also says what became of its earlier attempts. The service
-// refuses callers and counts calls before it looks for the earlier call.
+// checks the credential and the limits before it looks for an earlier attempt.
 func (e *Error) judges() bool {
 	return e.Code != "" && e.Status < http.StatusInternalServerError &&
-		!slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, e.Status)
+		!slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests}, e.Status)
 }
 
 // Is reports whether the error is of a sentinel's kind; see [ErrNotFound] and the

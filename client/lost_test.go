@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/client"
@@ -32,6 +33,7 @@ func TestARefusalAfterALostAttemptSaysThatTheOutcomeIsNotKnown(t *testing.T) {
 		"role changed meanwhile":  {call: resolve, replies: []string{"502", "403 forbidden"}, lost: true},
 		"service fails":           {call: resolve, replies: []string{"502", "500 internal_error"}, lost: true},
 		"page of a proxy":         {call: resolve, replies: []string{"502", "404"}, lost: true},
+		"proxy without patience":  {call: resolve, replies: []string{"502", "408 RequestTimeout"}, lost: true},
 		"service has decided":     {call: resolve, replies: []string{"502", "409 approval_state_conflict"}},
 		"never lost":              {call: resolve, replies: []string{"429 rate_limited", "429 rate_limited", "429 rate_limited", "429 rate_limited"}},
 		"a read":                  {call: read, replies: []string{"502", "401 invalid_token"}},
@@ -59,6 +61,44 @@ func TestARefusalAfterALostAttemptSaysThatTheOutcomeIsNotKnown(t *testing.T) {
 				} else {
 					require.NotErrorIs(t, err, client.ErrUnavailable)
 				}
+			})
+		})
+	}
+}
+
+// A worker also repeats calls whose reply was not the service's, without [client.ErrUnavailable].
+func TestARefusalAfterAnAnswerOfAProxySaysThatTheOutcomeIsNotKnown(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]struct {
+		status int
+		body   string
+	}{"an error": {status: http.StatusInternalServerError}, "timed out, coded": {status: http.StatusRequestTimeout, body: `{"code":"RequestTimeout"}`}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.handle("run", func(ctx context.Context, task *client.Task) error {
+					calls := 0
+					b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+						if !strings.HasSuffix(r.URL.Path, "/events") {
+							return false
+						}
+						if calls++; calls == 1 {
+							w.WriteHeader(reply.status)
+							_, _ = io.WriteString(w, reply.body)
+						} else {
+							w.WriteHeader(http.StatusForbidden)
+							_, _ = io.WriteString(w, `{"code":"forbidden"}`)
+						}
+						return true
+					})
+					err := task.Output(ctx, "text")
+					b.service.setBefore(nil)
+					var refused *client.Error
+					if assert.ErrorAs(b, err, &refused) {
+						assert.True(b, refused.Lost)
+					}
+					return nil
+				})
+				b.completes("run")
 			})
 		})
 	}

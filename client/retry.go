@@ -71,12 +71,15 @@ func (r repeatable) after(err error) bool {
 	switch {
 	case r == never:
 		return false
-	case errors.Is(err, errNotSent), errors.Is(err, ErrRateLimited):
+	case hadNoEffect(err):
 		return true
 	default:
 		return r == always && errors.Is(err, ErrUnavailable)
 	}
 }
+
+// hadNoEffect reports whether a failed attempt certainly did not change anything.
+func hadNoEffect(err error) bool { return errors.Is(err, errNotSent) || errors.Is(err, ErrRateLimited) }
 
 // transient reports whether the same call may succeed later.
 func transient(err error) bool {

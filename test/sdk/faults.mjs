@@ -108,12 +108,16 @@ const cases = {
     const [lostReply, limited] = [refuse(502, 502), refuse(429, "rate_limited")];
     for (const [replies, lost] of [
       [[lostReply, limited], true], [[limited, lostReply, limited], true], [[lostReply, refuse(401, "invalid_token")], true],
-      [[lostReply, refuse(409, "approval_state_conflict")], false], [[limited], false],
+      [[lostReply, refuse(408, "RequestTimeout")], true], [[lostReply, refuse(409, "approval_state_conflict")], false], [[limited], false],
     ]) {
       const service = new Service({ approvals: replies });
       const error = await service.client.resolveRunApprovals("run-1", [{ request_id: "go", behavior: "allow" }]).catch((error) => error);
       same([error.lost, isKind(error, "unavailable"), error.message.includes("may have taken effect")], [lost, lost, lost]);
     }
+    // The calls of a task outlast what a proxy answers.
+    const service = new Service({ fail: [[500, page], refuse(403, "forbidden")] });
+    const error = await service.client.patiently(1000).failRun("run-1", "f", "why").catch((error) => error);
+    same([error.status, error.lost], [403, true]);
   },
 
   async "a reply of another shape ends the wait"() {

@@ -142,7 +142,7 @@ async def a_refusal_after_a_lost_attempt_does_not_say_that_nothing_happened():
     lost_reply, limited = (502, {"code": 502}, 0), (429, {"code": "rate_limited"}, 0)
     for replies, lost in (
         ([lost_reply, limited], True), ([limited, lost_reply, limited], True), ([lost_reply, (401, {"code": "invalid_token"}, 0)], True),
-        ([lost_reply, (409, {"code": "approval_state_conflict"}, 0)], False), ([limited], False),
+        ([lost_reply, (408, {"code": "RequestTimeout"}, 0)], True), ([lost_reply, (409, {"code": "approval_state_conflict"}, 0)], False), ([limited], False),
     ):
         async with Service(approvals=replies) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
             try:
@@ -151,6 +151,14 @@ async def a_refusal_after_a_lost_attempt_does_not_say_that_nothing_happened():
                 assert [error.lost, error.is_kind("unavailable"), "may have taken effect" in str(error)] == [lost] * 3, error
             else:
                 raise AssertionError(replies)
+    # The calls of a task outlast what a proxy answers.
+    async with Service(fail=[(500, PAGE), (403, {"code": "forbidden"})]) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        try:
+            await client._patiently(1).fail_run("run-1", "f", "why")
+        except holdpoint.ProblemError as error:
+            assert (error.status, error.lost) == (403, True), error
+        else:
+            raise AssertionError("the refusal was not raised")
 
 
 @case

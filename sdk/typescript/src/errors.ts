@@ -148,7 +148,7 @@ function kindsOf(status: number, code: string, recorded: RecordedDecision | unde
 /** There was no whole reply. */
 export class UnavailableError extends HoldpointError {
   override name = "UnavailableError";
-  /** Whether the service certainly did not get the call, in no attempt. */
+  /** Whether no attempt of the call reached the service, for certain. */
   readonly notSent: boolean;
 
   constructor(message: string, options?: ErrorOptions & { notSent?: boolean }) {
@@ -158,13 +158,13 @@ export class UnavailableError extends HoldpointError {
 }
 
 /**
- * @internal Notes in the last failure of a call that an earlier attempt may have taken effect. The service refuses callers and counts
- * calls before it looks for the earlier call, so such a refusal does not say what became of it.
+ * @internal Notes in the last failure of a call that an earlier attempt may have taken effect. The service checks the credential and the
+ * limits before it looks for an earlier attempt, so such a refusal does not say what became of it.
  */
 export function afterLost(failure: unknown): void {
   if (failure instanceof UnavailableError) (failure as { notSent: boolean }).notSent = false;
   if (!(failure instanceof ProblemError)) return;
-  if (failure.code !== "" && failure.status < 500 && ![401, 403, 429].includes(failure.status)) return;
+  if (failure.code !== "" && failure.status < 500 && ![401, 403, 408, 429].includes(failure.status)) return;
   (failure as { lost: boolean }).lost = true;
   (failure.kinds as Set<ErrorKind>).add("unavailable");
   failure.message += "; an earlier attempt had no reply and may have taken effect";

@@ -139,7 +139,7 @@ export class Transport {
             if (attempt >= this.retry.maxAttempts || !mayRepeat(call.repeat, failure)) throw failure;
             await pauses.after(failure, call.signal);
           }
-          lost ||= call.method !== "GET" && isKind(failure, "unavailable") && !(failure instanceof UnavailableError && failure.notSent);
+          lost ||= call.method !== "GET" && !hadNoEffect(failure);
         }
       }
     } catch (failure) {
@@ -235,9 +235,14 @@ export function isUnanswered(failure: unknown): boolean {
   return isTransient(failure);
 }
 
+/** Whether a failed attempt certainly did not change anything. */
+function hadNoEffect(failure: unknown): boolean {
+  return isKind(failure, "rate_limited") || (failure instanceof UnavailableError && failure.notSent);
+}
+
 function mayRepeat(repeat: Repeatable, failure: unknown): boolean {
   if (repeat === "never") return false;
-  if (isKind(failure, "rate_limited") || (failure instanceof UnavailableError && failure.notSent)) return true;
+  if (hadNoEffect(failure)) return true;
   return repeat === "always" && isKind(failure, "unavailable");
 }
 

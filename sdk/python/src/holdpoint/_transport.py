@@ -172,8 +172,7 @@ class Transport:
                         raise
                     else:
                         await pauses.after(failure)
-                    not_sent = isinstance(failure, UnavailableError) and failure.not_sent
-                    lost = lost or method != "GET" and is_kind(failure, "unavailable") and not not_sent
+                    lost = lost or (method != "GET" and not _had_no_effect(failure))
                 attempt += 1
         except HoldpointError as failure:
             if lost:
@@ -238,10 +237,15 @@ def is_unanswered(failure: object) -> bool:
 _POSITIONS = frozenset({"cursor", "after"})
 
 
+def _had_no_effect(failure: HoldpointError) -> bool:
+    """Whether a failed attempt certainly did not change anything."""
+    return is_kind(failure, "rate_limited") or (isinstance(failure, UnavailableError) and failure.not_sent)
+
+
 def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:
     if repeat == "never":
         return False
-    if is_kind(failure, "rate_limited") or (isinstance(failure, UnavailableError) and failure.not_sent):
+    if _had_no_effect(failure):
         return True
     return repeat == "always" and is_kind(failure, "unavailable")
 

@@ -110,15 +110,15 @@ class UnavailableError(HoldpointError):
     def __init__(self, message: str, *, not_sent: bool = False) -> None:
         super().__init__(["unavailable"], message)
         self.not_sent = not_sent
-        """Whether the service certainly did not get the call, in no attempt."""
+        """Whether no attempt of the call reached the service, for certain."""
 
 
 def after_lost(failure: HoldpointError) -> None:
-    """Notes in the last failure of a call that an earlier attempt may have taken effect. The service refuses callers and counts calls
-    before it looks for the earlier call, so such a refusal does not say what became of it."""
+    """Notes in the last failure of a call that an earlier attempt may have taken effect. The service checks the credential and the
+    limits before it looks for an earlier attempt, so such a refusal does not say what became of it."""
     if isinstance(failure, UnavailableError):
         failure.not_sent = False
-    elif isinstance(failure, ProblemError) and (not failure.code or failure.status >= 500 or failure.status in (401, 403, 429)):
+    elif isinstance(failure, ProblemError) and (not failure.code or failure.status >= 500 or failure.status in (401, 403, 408, 429)):
         failure.lost = True
         failure.kinds |= {"unavailable"}
         failure.args = (f"{failure}; an earlier attempt had no reply and may have taken effect",)
