@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -54,10 +55,10 @@ func testFirstToken(t *testing.T, passedMs int64) {
 	secret := rigs[0].post(t, "/v1/tokens", `{"name":"first","role":"admin"}`).want(http.StatusCreated).textAt("secret")
 	rigs[0].get(t, "/v1/runs").refused(api.CodeUnauthenticated)
 	streams[0].ends()
-	soon(t, held[0]).refused(api.CodeUnauthenticated)
+	soon(t, held[0]).refused(wire.CodeServiceUnavailable)
 	keyrings[1].Look(t.Context())
 	streams[1].ends()
-	soon(t, held[1]).refused(api.CodeUnauthenticated)
+	soon(t, held[1]).refused(wire.CodeServiceUnavailable)
 	nowMs += passedMs
 	for _, a := range rigs {
 		a.get(t, "/v1/runs").refused(api.CodeUnauthenticated)

@@ -66,7 +66,7 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 			defer call.done()
 			err = next(w, r.WithContext(auth.With(call.within(during), local)))
 			if ended(during, r, err) {
-				return missing(w)
+				return cutShort(r, func() error { return missing(w) })
 			}
 			return err
 		}
@@ -89,7 +89,7 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 		}
 		err = next(w, r.WithContext(auth.With(call.within(during), identity)))
 		if ended(during, r, err) {
-			return invalid(w, auth.Invalid())
+			return cutShort(r, func() error { return invalid(w, auth.Invalid()) })
 		}
 		return invalid(w, err) // it may have been revoked before the decision
 	}
@@ -98,6 +98,15 @@ func (a *Access) Guard(route *Route) HandlerFunc {
 // ended reports whether a call failed because its credential stopped working during the call.
 func ended(during context.Context, r *http.Request, err error) bool {
 	return err != nil && r.Context().Err() == nil && errors.Is(context.Cause(during), auth.ErrRevoked) && refusal.CodeOf(err) == ""
+}
+
+// cutShort returns the error of a call whose credential stopped working during the call: a refusal of a read, and for other
+// calls service_unavailable, because they may have taken effect.
+func cutShort(r *http.Request, refuse func() error) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return refuse()
+	}
+	return refusal.New(CodeServiceUnavailable, "the credential of this call stopped working before the reply, and the call may have taken effect")
 }
 
 // enterStream is enter for a stream, which also accepts a ticket.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -38,8 +37,7 @@ func (c *Calls) HoldRun(ctx context.Context, record *model.RunRecord, wait time.
 }
 
 // RespondHeldSession answers 200 with the session once the reply's run has settled down or the wait
-// is over. The call has taken effect, so it is not refused: a caller that holds too many calls is answered at once, and one
-// whose credential ends meanwhile is told. Errors: service_unavailable.
+// is over, or at once if the caller holds too many calls: the call has taken effect, so it is not refused.
 func (c *Calls) RespondHeldSession(w http.ResponseWriter, r *http.Request, reply *runs.Reply, sessionID string, wait time.Duration) error {
 	wire.MarkReplayed(w, reply.Replayed)
 	if wait > 0 {
@@ -50,8 +48,6 @@ func (c *Calls) RespondHeldSession(w http.ResponseWriter, r *http.Request, reply
 		switch _, err := c.HoldRun(r.Context(), record, wait, settledDown); {
 		case refusal.CodeOf(err) == wire.CodeTooManyCalls:
 			wire.WaitNotApplied(w)
-		case err != nil && errors.Is(context.Cause(r.Context()), auth.ErrRevoked):
-			return refusal.New(wire.CodeServiceUnavailable, "the call has taken effect, but its credential stopped working before the reply")
 		case err != nil:
 			return err
 		}
