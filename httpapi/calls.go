@@ -35,12 +35,11 @@ type connections struct {
 func (c *connections) enter(principal string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Without credentials all callers are one principal.
-	if own := c.of[principal]; own >= MaxConnectionsOfPrincipal && principal != auth.LocalPrincipal {
-		return refusal.New(wire.CodeTooManyCalls, "%s has %d connections for calls at this replica, the maximum: send each call as a request", principal, own)
-	}
 	if c.count >= MaxConnections {
 		return refusal.New(wire.CodeTooManyCalls, "this replica has %d connections for calls, the maximum: send each call as a request", c.count)
+	}
+	if own := c.of[principal]; own >= mostOf(principal) {
+		return refusal.New(wire.CodeTooManyCalls, "%s has %d connections for calls at this replica, the maximum: send each call as a request", principal, own)
 	}
 	if c.of == nil {
 		c.of = map[string]int{}
@@ -61,16 +60,20 @@ func (c *connections) leave(principal string) {
 	c.ended.Done()
 }
 
-// use returns the largest share of its connections that a principal has.
+// mostOf returns the maximum number of connections of a principal. Without credentials all callers are one principal.
+func mostOf(principal string) int {
+	if principal == auth.LocalPrincipal {
+		return MaxConnections
+	}
+	return MaxConnectionsOfPrincipal
+}
+
+// use returns how much of its maximum the busiest principal has.
 func (c *connections) use() (share float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for principal, own := range c.of {
-		limit := MaxConnectionsOfPrincipal
-		if principal == auth.LocalPrincipal {
-			limit = MaxConnections
-		}
-		share = max(share, float64(own)/float64(limit))
+		share = max(share, float64(own)/float64(mostOf(principal)))
 	}
 	return share
 }

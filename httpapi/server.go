@@ -133,11 +133,10 @@ func (s *Server) Streams() int { return s.streams.Open() }
 // Connections returns the number of connections for calls.
 func (s *Server) Connections() int { return s.connections.number() }
 
-// ConnectionUse returns the largest share of its connections for calls that one principal has.
+// ConnectionUse returns how much of its maximum of connections for calls the busiest principal has.
 func (s *Server) ConnectionUse() float64 { return s.connections.use() }
 
-// FaceUse returns the largest share that one principal has of what a face allows it; see [wire.Face]. Only /mcp has a limit
-// of its own.
+// FaceUse returns the highest [wire.Face] Use. Only /mcp has a limit of its own.
 func (s *Server) FaceUse() (share float64) {
 	for _, face := range s.faces {
 		if face.Use != nil {

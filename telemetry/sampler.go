@@ -46,8 +46,7 @@ type Callers struct {
 	Calls, Held, Streams, Bytes int64
 	// Rate and Stored are shares of a limit.
 	Rate, Stored float64
-	// MCP, Connections and Callbacks are the shares of what one principal may have: calls of /mcp, connections for calls,
-	// callbacks in flight.
+	// MCP, Connections and Callbacks are how much of its share the busiest principal uses, from 0 to 1.
 	MCP, Connections, Callbacks float64
 }
 
@@ -123,9 +122,9 @@ var (
 	descCallerStored  = describe("busiest_caller_stored_ratio", "The share of its daily budget of stored bytes that one principal has used, of the one that has used most of it.")
 	descCallerPrompts = describe("busiest_caller_open_prompts", "The most open prompts that one principal has, as far as this replica has counted.")
 	descCallerQueued  = describe("busiest_caller_queued_runs", "The most queued runs that one principal has, as far as this replica has counted.")
-	descCallerMCP     = describe("busiest_caller_mcp_ratio", "The share of the calls of /mcp that one principal may hold now that it holds, of the one that holds most of it. At 1 its next call is refused.")
-	descCallerSockets = describe("busiest_caller_connections_ratio", "The share of its connections for calls that one principal has, of the one that has most of it. At 1 its next connection is refused.")
-	descCallerPosts   = describe("busiest_caller_callbacks_ratio", "The share of the callbacks that one principal may have in flight now that it has, of the one that has most of it. At 1 its next callback waits.")
+	descCallerMCP     = describe("busiest_caller_mcp_ratio", "How much of its share of the calls of /mcp the busiest principal holds. At 1 its next call is refused.")
+	descCallerSockets = describe("busiest_caller_connections_ratio", "How much of its maximum of connections for calls the busiest principal has. At 1 its next connection is refused.")
+	descCallerPosts   = describe("busiest_caller_callbacks_ratio", "How much of its share of the callbacks in flight the busiest principal uses. At 1 its next callback waits.")
 	descCallerBytes   = describe("busiest_caller_body_bytes", "The most bytes that the bodies of one principal's calls under way have.")
 )
 

@@ -24,8 +24,8 @@ type Face struct {
 	// Over, of a face without routes, serves the face in front of all others. It turns its calls
 	// into calls of next, which checks them.
 	Over func(next http.Handler) http.Handler
-	// Use returns the largest share of what a caller may hold at this face that one holds, 1 if it may hold no more. Nil for
-	// a face without such a limit.
+	// Use returns how much of the calls that it may hold at this face the busiest caller holds: 1 if its next call is
+	// refused. Nil for a face without such a limit.
 	Use func() float64
 }
 

@@ -43,7 +43,7 @@ func (s *slots) giveBack(caller string) {
 	}
 }
 
-// use returns the largest share of what a caller may hold now that one holds: 1 if its next call would be refused.
+// use returns how much of its share the busiest caller holds: 1 if its next call is refused.
 func (s *slots) use() (share float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

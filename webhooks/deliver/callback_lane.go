@@ -47,7 +47,7 @@ type callbackLane struct {
 	addresses map[ownAddress]*host
 	// calls has the calls in flight.
 	calls map[reads.DueEffect]callbackCall
-	// busiest has the bits of the largest share of its calls that one owner uses.
+	// busiest has the bits of the use of the busiest owner.
 	busiest atomic.Uint64
 }
 
@@ -145,7 +145,7 @@ func (l *callbackLane) roomOfOwner() int {
 	return max(1, min(callbacksOfOwner, free/callbackShare))
 }
 
-// noteUse notes for [callbackLane.use] how much of their calls the owners use.
+// noteUse stores the use of the busiest owner for [callbackLane.use].
 func (l *callbackLane) noteUse() {
 	share, room := 0.0, l.roomOfOwner()
 	for _, own := range l.owners {
@@ -154,8 +154,8 @@ func (l *callbackLane) noteUse() {
 	l.busiest.Store(math.Float64bits(share))
 }
 
-// use returns the largest share of its calls that one owner uses: 1 if its next callback has to wait. It may be called
-// concurrently.
+// use returns how much of its share of the calls the busiest owner uses: 1 if its next callback has to wait. It is safe for
+// concurrent use.
 func (l *callbackLane) use() float64 { return math.Float64frombits(l.busiest.Load()) }
 
 // withoutRoom returns the hosts and owners that cannot be called now. Their deliveries are

@@ -94,8 +94,8 @@ func New(store Store, options Options) *Deliverer {
 	return d
 }
 
-// CallbackUse returns the largest share of its callbacks in flight that one principal uses, 1 if its next callback has to
-// wait.
+// CallbackUse returns how much of its share of the callbacks in flight the busiest principal uses: 1 if its next callback has
+// to wait.
 func (d *Deliverer) CallbackUse() float64 { return d.callbacks.use() }
 
 // Run delivers until ctx ends, and returns nil once no delivery is in flight.
