@@ -148,6 +148,8 @@ func (f *flows) deciding(t *testing.T) {
 		{"SameCallLinks", f.sameCallLinks},
 		{"SameCallGroup", f.sameCallGroup},
 		{"Undo", f.undo},
+		{"Reasons", f.reasons},
+		{"Advance", f.advance},
 		{"Before", f.before},
 		{"Looking", f.looking},
 		{"Viewing", f.viewing},

@@ -60,10 +60,12 @@ export function denies(one, writes) {
   form(one, "deny");
 }
 
+// deny denies the prompt that is open, and reports whether the press was taken.
 export function deny(one, event, more = {}) {
-  if (!canDecide(one) || openHandle() !== one.handle || !steady(one.handle, event)) return;
+  if (!canDecide(one) || openHandle() !== one.handle || !steady(one.handle, event)) return false;
   decided();
   void decide([one], { behavior: "deny", ...more });
+  return true;
 }
 
 // What is sensitive is kept nowhere in the browser.

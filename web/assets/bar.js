@@ -48,9 +48,9 @@ function keepReason(one, reason) {
 }
 const usual = ["Not needed", "Too risky", "Wrong target", "Ask me first"];
 
+// denyWith denies. A press that is not taken keeps no reason.
 export function denyWith(one, event, reason) {
-  keepReason(one, reason);
-  deny(one, event, reason ? { reason } : {});
+  if (deny(one, event, reason ? { reason } : {})) keepReason(one, reason);
 }
 
 // DenyForm takes a reason. On a narrow page it is a sheet of reasons first: the keyboard of the screen opens only
@@ -58,13 +58,14 @@ export function denyWith(one, event, reason) {
 function DenyForm({ one }) {
   const reason = draftOf(one, "reason", ""), over = isOver(one);
   const [writing, write] = useState(!isNarrow() || one.writes || reason !== "");
+  const [quick] = useState(() => [...new Set([...lastReasons(), ...usual])].slice(0, reasonsKept)); // they stay where they are
   const field = useFocus();
   one.typed = reason;
   const send = event => { event.preventDefault(); denyWith(one, event, reason.trim()); };
   const begin = () => { opens(one.handle); write(true); setTimeout(() => document.querySelector(".denying input")?.focus()); };
   return html`<form class="denying" onSubmit=${send} onKeyDown=${closes(one)}>
-    ${!writing && html`<div class="reasons">${[...new Set([...lastReasons(), ...usual])].slice(0, reasonsKept).map(text => html`<button type="button" title=${text} onClick=${event => denyWith(one, event, text)}>Deny: ${text}</button>`)}
-      <button type="button" class="quiet" onClick=${begin}>Write a reason…</button></div>`}
+    ${!writing && html`<div class="reasons">${quick.map(text => html`<button type="button" title=${text} disabled=${!canDecide(one)} onClick=${event => denyWith(one, event, text)}>Deny: ${text}</button>`)}
+      <button type="button" class="quiet" disabled=${over} onClick=${begin}>Write a reason…</button></div>`}
     <div class="line">${!over && html`<button type="button" class="deny" disabled=${!canDecide(one)} onClick=${send}>Deny</button>`}
       ${writing && html`<input ref=${field} aria-label="Reason (optional)" placeholder="Reason (optional)" value=${reason} maxlength="16384" readonly=${over} onInput=${e => keepDraft(one, "reason", e.target.value)} />`}
       ${over ? html`<${Outcome} one=${one} />` : html`<button type="button" class="quiet" onClick=${() => back(one)}>Back</button>`}</div></form>`;

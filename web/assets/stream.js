@@ -43,8 +43,8 @@ export async function follow(path, on, signal) {
     if (signal.aborted) return;
     on.closed();
     await new Promise(done => {
-      const timer = setTimeout(done, wait);
-      addEventListener("online", () => { clearTimeout(timer); done(); }, { once: true });
+      const next = () => { clearTimeout(timer); removeEventListener("online", next); done(); }, timer = setTimeout(next, wait);
+      addEventListener("online", next);
     });
   }
 }

@@ -14,6 +14,7 @@ function beep(kind) {
   tone.connect(volume).connect(audio.destination);
   tone.start();
   tone.stop(audio.currentTime + 0.12);
+  setTimeout(() => void audio.close(), 1000); // a browser keeps one that may still sound
 }
 
 async function notify(one) {

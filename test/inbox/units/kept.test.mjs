@@ -102,17 +102,22 @@ test("the page neither loads again nor asks for a sign-in while it shows a secre
   assert.equal(loads, 3);
 });
 
-test("reasons are kept for the next denial, but not those about sensitive requests", async () => {
-  Object.assign(globalThis, { setInterval() {}, location: { pathname: "/", search: "" }, addEventListener() {}, matchMedia: () => ({ addEventListener() {} }), document: { addEventListener() {} } });
-  Object.assign(settings, { "holdpoint.reasons of user:ada": '["a key of before"]', "holdpoint.reasons of user:ben": '["another"]' });
-  const { denyWith } = await import(process.env.HOLDPOINT_ASSETS + "/bar.js");
+test("reasons are kept for the next denial, but not those of a press that is not taken, nor about sensitive requests", async () => {
+  Object.assign(globalThis, { setInterval() {}, clearInterval() {}, location: { pathname: "/", search: "?prompt=k" }, addEventListener() {}, matchMedia: () => ({ matches: true, addEventListener() {} }), document: { addEventListener() {} } });
+  Object.assign(settings, { "holdpoint.reasons of user:ada": '["a key of before"]', "holdpoint.reasons of user:ben": '["another"]', "holdpoint.wait": "5" });
+  const { denyWith } = await import(process.env.HOLDPOINT_ASSETS + "/bar.js"), { takeBack } = await import(process.env.HOLDPOINT_ASSETS + "/undo.js");
   const reasons = () => Object.entries(settings).filter(([name]) => name.includes("reasons")).map(([, value]) => value);
-  const settled = request => ({ handle: "h", request, resolution: {} });
-  for (const request of [{ sensitive: true }, { sensitive_paths: ["/token"] }]) denyWith(settled(request), {}, "the key leaked");
+  const deny = (request, reason, more) => { denyWith({ kind: "approval", handle: "k", request, ...more }, { type: "click", detail: 0 }, reason); takeBack(); };
+  let at = 0;
+  performance.now = () => at += 1000; // no press comes too soon
+  deny({ sensitive: true }, "the key leaked");
+  deny({ sensitive_paths: ["/token"] }, "the key leaked");
+  for (const more of [{ resolution: {} }, { sending: "Denying in 3 s" }, { handle: "another" }]) deny({}, "not taken", more);
   assert.deepEqual(reasons(), []);
   full = true;
-  assert.doesNotThrow(() => denyWith(settled({}), {}, "too risky"));
+  assert.doesNotThrow(() => deny({}, "too risky"));
   full = false;
-  denyWith(settled({}), {}, "too risky");
+  assert.deepEqual(reasons(), []);
+  deny({}, "too risky");
   assert.deepEqual(reasons(), ['["too risky"]']);
 });
