@@ -76,9 +76,16 @@ func (f *flows) signIn(t *testing.T) {
 	p.find("link", "Inbox").click()
 	waits("destroy")
 	p.prompt("destroy")
+	const icon = `document.querySelector("link[rel=icon]").href`
+	p.until("the number in the title", func() bool { return strings.HasPrefix(p.read("document.title"), "(") })
+	counts := p.eval(icon)
+	p.eval(`(navigator.setAppBadge = async count => { globalThis.badge = count; }, "")`)
 	require.NoError(t, admin.RevokeToken(t.Context(), mara.Token.TokenID))
 	p.find("heading", "Sign in")
 	require.NotContains(t, p.shown(), "destroy")
+	p.until("no number in the tab, nor at the icon of the inbox", func() bool {
+		return p.read("String(globalThis.badge)") == "0" && p.read(icon) != counts && !strings.HasPrefix(p.read("document.title"), "(")
+	})
 }
 
 // neighbour is another server of this machine, whose page the same browser opens: it is sent nothing that it could

@@ -17,7 +17,7 @@ import { keepFocus } from "./shown.js";
 import { followFilter } from "./selection.js";
 import { Run, Session } from "./session.js";
 import { SignIn } from "./sign-in.js";
-import { badge, tell } from "./told.js";
+import { showCount, tell } from "./told.js";
 import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
 
@@ -30,28 +30,11 @@ function Connection() {
   return html`<p class=${"connection " + inbox.connection} role="status">${text}</p>`;
 }
 
-function icon(count) {
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = 32;
-  const draw = canvas.getContext("2d");
-  draw.fillStyle = count ? "#c2410c" : "#2f5bd7";
-  draw.beginPath();
-  draw.roundRect(0, 0, 32, 32, 8);
-  draw.fill();
-  draw.fillStyle = "#fff";
-  draw.font = "bold 20px system-ui";
-  draw.textAlign = "center";
-  draw.textBaseline = "middle";
-  draw.fillText(count > 99 ? "99" : count ? String(count) : "||", 16, 17);
-  document.querySelector("link[rel=icon]").href = canvas.toDataURL();
-}
-
 function useTitle(name) {
   const count = awake().length;
   useEffect(() => {
     document.title = (count ? `(${count}) ` : "") + (name === "Inbox" ? "holdpoint" : `${name} · holdpoint`);
-    icon(count);
-    badge(count);
+    showCount(count);
   }, [count, name]);
 }
 

@@ -4,6 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm
 import { get, newKey, signIn } from "./api.js";
 import { isTyping } from "./guard.js";
 import { marked } from "./marks.js";
+import { showCount } from "./told.js";
 
 const isToken = /^[!-~]+$/; // a header takes no other character
 const isLoopback = host => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
@@ -15,6 +16,7 @@ export function SignIn() {
   const [issuer, setIssuer] = useState(null);
   useEffect(() => {
     document.title = "Sign in · holdpoint";
+    showCount(0); // the number was another person's, or is not known now
     get("/v1/oidc").then(found => found.name && setIssuer(found), () => { /* people sign in with tokens alone */ });
   }, []);
   // A session may end while somebody types: the rest of the sentence is not a token.

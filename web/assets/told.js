@@ -34,6 +34,24 @@ export function tell(one) {
   notify(one).catch(() => {});
 }
 
-export function badge(count) {
+function icon(count) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 32;
+  const draw = canvas.getContext("2d");
+  draw.fillStyle = count ? "#c2410c" : "#2f5bd7";
+  draw.beginPath();
+  draw.roundRect(0, 0, 32, 32, 8);
+  draw.fill();
+  draw.fillStyle = "#fff";
+  draw.font = "bold 20px system-ui";
+  draw.textAlign = "center";
+  draw.textBaseline = "middle";
+  draw.fillText(count > 99 ? "99" : count ? String(count) : "||", 16, 17);
+  document.querySelector("link[rel=icon]").href = canvas.toDataURL();
+}
+
+// showCount says in the tab, and at the icon of an installed inbox, how many are pending.
+export function showCount(count) {
+  icon(count);
   navigator.setAppBadge?.(count)?.catch(() => {});
 }
