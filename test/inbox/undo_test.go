@@ -151,6 +151,9 @@ func (f *flows) undo(t *testing.T) {
 	pressed(item, "Allow", "Allowing in 5 s")
 	p.eval(`(() => { const now = Date.now; Date.now = () => now() + 60_000; globalThis.skip += 10_000; return ""; })()`)
 	item.find("button", "Allow")
+	p.until("it says so", func() bool {
+		return strings.Contains(p.read(`document.querySelector(".toast").textContent`), "Not sent: the device slept.")
+	})
 	require.Nil(t, f.decision(t, late))
 	p.eval(`(globalThis.skip += 2000, localStorage.setItem("holdpoint.wait", "0"), "")`)
 	item.find("button", "Allow").click()

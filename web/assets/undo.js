@@ -6,6 +6,7 @@ import { settings } from "./api.js";
 import { clock, opens, steady } from "./guard.js";
 import { changed } from "./inbox.js";
 import { isNarrow } from "./screen.js";
+import { say } from "./toast.js";
 
 export const waits = ["0", "3", "5"]; // seconds
 export const waitSeconds = () => settings.get("wait", isNarrow() ? "3" : "0");
@@ -38,7 +39,7 @@ export function hold(list, words, send) {
 function tick() {
   const list = open(), left = waiting.until - clock();
   if (list.length === 0) end(); // somebody else was first
-  else if (Date.now() > waiting.late) takeBack();
+  else if (Date.now() > waiting.late) { takeBack(); say("Not sent: the device slept. Decide again."); }
   else if (left <= 0) return void end().send();
   else {
     const text = `${waiting.words}${list.length > 1 ? ` ${list.length} calls` : ""} in ${Math.ceil(left / 1000)} s`;
