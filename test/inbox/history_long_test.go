@@ -44,6 +44,9 @@ func (f *flows) longHistory(t *testing.T) {
 	require.Equal(t, "100+", p.eval(`[...document.querySelectorAll(".day .n")].at(-1).textContent`), "the last day has others")
 	p.find("button", "Older").click()
 	p.until("the next page", read(200))
+	if !f.phone {
+		p.holdsKey(150)
+	}
 
 	search := p.find("searchbox", "Search decisions")
 	search.write("[THE.*needle")
@@ -74,4 +77,27 @@ func (f *flows) longHistory(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, table, count+1, "all that match, and not only those that are shown: %s", text)
 	}
+}
+
+// holdsKey holds "j" down in the history, in a browser that takes a hundred changes of the address in half a minute, as Safari:
+// the decision that is shown is the one with the focus.
+func (p *page) holdsKey(times int) {
+	p.t.Helper()
+	p.eval(`(() => {
+		let left = 100;
+		const replace = history.replaceState;
+		history.replaceState = (...all) => { if (left-- <= 0) throw new DOMException("too often", "SecurityError"); replace.apply(history, all); };
+		globalThis.forgives = () => { delete history.replaceState; };
+		document.querySelector(".days a.row").focus();
+		return "";
+	})()`)
+	p.eval(fmt.Sprintf(`(() => { for (let i = 0; i < %d; i++) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true, cancelable: true })); return ""; })()`, times))
+	p.until("it is open, and in the address", func() bool {
+		return p.read(`(() => {
+			const rows = [...document.querySelectorAll(".days a.row")], handle = document.getElementById("detail")?.dataset.handle;
+			return [rows.indexOf(document.activeElement), document.querySelector(".days a.row.current") === document.activeElement,
+				document.activeElement.href.includes(handle), location.search.includes(handle)].join();
+		})()`) == fmt.Sprintf("%d,true,true,true", times)
+	})
+	p.eval("(forgives(), \"\")")
 }

@@ -29,7 +29,7 @@ function Row({ one, current }) {
   const reason = reasonOf(one.resolution), address = query();
   address.set("prompt", one.handle);
   // A wide page shows what has the focus. On a narrow one it is a page of its own.
-  const show = adds => { if (query().get("prompt") !== one.handle) setQuery({ prompt: one.handle }, !adds); };
+  const show = adds => { if (query().get("prompt") !== one.handle) (adds ? setQuery : typeQuery)({ prompt: one.handle }); };
   const click = event => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
