@@ -14,6 +14,7 @@ export { claim, drafts, isMine } from "./kept.js";
 const offlineAfter = 10000;
 const mostSettled = 1000; // settled prompts that stay in the list; the oldest out of view go first
 const mostDecided = 50; // in "Decided just now"
+const inDetail = handle => document.getElementById("detail")?.dataset.handle === handle; // with what was typed and not sent
 
 export const inbox = {
   prompts: new Map(), // by handle
@@ -173,7 +174,7 @@ export function settle(handle, resolution) {
     keepDecided([handle]);
   } else settledOrder.push(handle);
   for (let i = 0; settledOrder.length > mostSettled && i < settledOrder.length; i++)
-    if (!document.getElementById("prompt-" + settledOrder[i])) remove(settledOrder.splice(i--, 1)[0]);
+    if (!document.getElementById("prompt-" + settledOrder[i]) && !inDetail(settledOrder[i])) remove(settledOrder.splice(i--, 1)[0]);
   if (elsewhere) settledElsewhere(one);
   changed();
 }
@@ -199,7 +200,7 @@ export const settledCount = () => settledOrder.length;
 
 function keepDecided(handles) {
   inbox.decided.unshift(...handles);
-  for (const handle of inbox.decided.slice(mostDecided)) remove(handle);
+  for (const handle of inbox.decided.slice(mostDecided)) if (!inDetail(handle)) remove(handle);
 }
 
 // clearSettled moves settled prompts to "Decided just now", because the person asked for it or looks at another list.

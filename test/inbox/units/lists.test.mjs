@@ -14,7 +14,7 @@ globalThis.setTimeout = (does, ms) => timers.push({ does, ms });
 globalThis.clearTimeout = () => {};
 globalThis.fetch = path => new Promise(answer => asked.push({ path, answer: (body, status = 200) => { answer({ ok: status < 300, status, text: async () => JSON.stringify(body) }); return settle(); } }));
 
-const { acknowledged, arrange, inbox, lookUp, onArrival, putOff, start, wake } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+const { acknowledged, arrange, clearSettled, inbox, lookUp, onArrival, putOff, settle: settles, start, wake } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
 const item = (id, created_at_ms) => ({ session_id: "s-" + id, run_id: "r", agent_id: "a", request: { id, handle: id, tool_name: "Bash", created_at_ms } });
 const page = (items, next_cursor) => ({ items, pagination: { has_more: !!next_cursor, next_cursor } });
 // Another tab has the stream, and this one has missed a part of it.
@@ -141,4 +141,19 @@ test("what is no longer listed is looked up until its outcome is known", async (
 
 test("an order that the address makes up is the usual one", () => {
   for (const order of ["__proto__", "constructor", "up"]) assert.doesNotThrow(() => arrange(order), order);
+});
+
+test("a request that is open stays on the page with what was typed, however many are settled after it", async () => {
+  const many = Array.from({ length: 1010 }, (_, i) => `m${i}`), is = handle => inbox.prompts.has(handle), over = { outcome: "denied", resolved_at_ms: 1, resolved_by: "user:ada", via: "api" };
+  await missed();
+  await answer(page(many.map(item)));
+  await answer(page([]));
+  document.getElementById = id => id === "detail" ? { dataset: { handle: "m0" } } : null;
+  for (const handle of many) settles(handle, over);
+  assert.deepEqual(["m0", "m1", "m1009"].map(is), [true, false, true]);
+  clearSettled();
+  assert.deepEqual(["m0", "m900", "m1009"].map(is), [true, false, true]);
+  document.getElementById = () => null;
+  clearSettled();
+  assert.equal(is("m0"), false);
 });
