@@ -163,6 +163,7 @@ func (f *flows) deciding(t *testing.T) {
 		{"Signs", f.signs},
 		{"Composing", f.composing},
 		{"FileChange", f.fileChange},
+		{"Split", f.split},
 		{"Hostile", f.hostile},
 		{"Imitation", f.imitation},
 		{"Sleep", f.sleep},

@@ -73,7 +73,7 @@ func (f *flows) reasons(t *testing.T) {
 	item.status("Denied by you")
 	require.Equal(t, "Wrong target", f.decision(t, first).Reason)
 
-	// Of the next request it is the first one. What waits to be sent takes no other reason.
+	// Of the next request it is the first one. A denial that waits to be sent takes no other reason.
 	p.eval(`localStorage.setItem("holdpoint.wait", "5") ?? ""`)
 	item = opened("reasons-two")
 	const last = "Deny: Wrong target; Deny: Not needed; Deny: Too risky; Deny: Ask me first; Write a reason…"

@@ -1,6 +1,6 @@
 // The prompt that is open, whole, with the bar in which it is decided.
 
-import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { AllowAnd } from "./allow_and.js";
 import { bytes, unfold } from "./approval.js";
 import { AskSame } from "./ask_same.js";
@@ -25,7 +25,7 @@ import { AllowedInput } from "./recorded.js";
 import { setQuery } from "./route.js";
 import { askerOf, askingSession, outcomeOf } from "./row.js";
 import { labelOf, waitsElsewhere } from "./same_call.js";
-import { isNarrow } from "./screen.js";
+import { isNarrow, isRoomy } from "./screen.js";
 import { afterPaint, atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
@@ -141,11 +141,14 @@ function foldOf(one) {
   };
 }
 
-// Input shows the input of a call. Of a huge input the beginning is shown until the whole is asked for.
+// Input shows the input of a call. Of a huge input the beginning is shown until the whole is asked for. It is drawn once, not
+// with every event: comparing the texts of an edit takes long.
 function Input({ one, wrap }) {
-  const { request } = one, cut = request.input_truncated;
+  const { request } = one, cut = request.input_truncated, found = about(one);
+  const drawn = useMemo(() => !cut && html`<${Content} about=${withoutFolder(found)} request=${request} wrap=${wrap} fold=${foldOf(one)} />`,
+    [found, cut, one.unfolded, one.level, [...one.shut ?? []].join(), isRoomy()]);
   useEffect(() => { if (cut && bytes(one) <= smallBytes && !one.resolution) void unfoldQuietly(one); }, [cut]);
-  if (!cut) return html`<${Content} about=${withoutFolder(about(one))} request=${request} wrap=${wrap} fold=${foldOf(one)} />`;
+  if (!cut) return drawn;
   return html`<${Beginning} one=${one} text=${request.input.node.value} bytes=${bytes(one)} label="The beginning of the input" unfold=${() => void unfold(one)} />`;
 }
 
