@@ -113,6 +113,18 @@ const skipScript = `(() => {
 	performance.now = () => now() + skip;
 })()`
 
+// still stops the clocks of a page, until it loads again: a slow machine ends no wait. Presses of a test advance one by two seconds.
+func (p *page) still() {
+	p.t.Helper()
+	p.eval(`(() => {
+		const at = performance.now(), wall = Date.now();
+		globalThis.skip = 0;
+		performance.now = () => at + skip;
+		Date.now = () => wall;
+		return "";
+	})()`)
+}
+
 // longEnough is longer than the page ignores presses.
 const longEnough = 2000
 

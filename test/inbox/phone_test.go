@@ -12,13 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// onPhone opens an address in a window as narrow as a phone. Decisions are sent at once.
+// onPhone opens an address in a window as narrow as a phone. Decisions are sent at once, and the clock stands still.
 func (f *flows) onPhone(t *testing.T, address string) *page {
 	t.Helper()
 	p := openPage(t, f.browser, f.service.URL(), address)
 	p.in("light", 390, 844)
 	p.eval(`localStorage.setItem("holdpoint.wait", "0") ?? ""`)
 	p.load(address)
+	p.still()
 	return p
 }
 
@@ -41,7 +42,8 @@ func (p *page) tap(name string, laterMs int) {
 	})
 }
 
-// reasons: the sheet of a denial has the person's last reasons. It keeps what was recorded, and its buttons stay where they are.
+// reasons: the sheet of a denial has the person's last reasons. A press that is not taken keeps none, and the buttons stay where
+// they are.
 func (f *flows) reasons(t *testing.T) {
 	p := f.onPhone(t, "/")
 	sheet := func() string {
@@ -117,9 +119,9 @@ func (f *flows) reasons(t *testing.T) {
 func (f *flows) advance(t *testing.T) {
 	p := f.onPhone(t, "/settings")
 	p.find("checkbox", "On a phone, open the next request after a decision")
-	toast := func(contains string) {
+	toast := func(says string) { // read at once: it is gone after 4 s
 		t.Helper()
-		p.until("the line "+contains, func() bool { return strings.Contains(p.read(`document.querySelector(".toast").textContent`), contains) })
+		p.until("the line "+says, func() bool { return strings.Contains(p.read(`document.querySelector(".toast").textContent`), says) })
 	}
 	open := func() string { return p.read(`document.querySelector(".has-detail #detail")?.dataset.handle ?? ""`) }
 	focused := func() string { return p.read(`document.activeElement.closest("[data-handle]")?.dataset.handle ?? ""`) }
@@ -128,6 +130,7 @@ func (f *flows) advance(t *testing.T) {
 		handles = append(handles, f.ask(t, one(approval(tool, fmt.Sprintf(`{"command":"echo %d"}`, i)))).PendingApprovals[0].Handle)
 	}
 	p.load("/")
+	p.still()
 	allow := func(tool string) {
 		t.Helper()
 		p.prompt(tool)
@@ -135,9 +138,9 @@ func (f *flows) advance(t *testing.T) {
 		p.tap("Allow", longEnough)
 	}
 	allow("advance-one")
-	p.until("the next one is open", func() bool { return open() == handles[1] && focused() == handles[1] })
 	toast("Allowed by you")
 	toast("Run a command with advance-one: echo 0")
+	p.until("the next one is open", func() bool { return open() == handles[1] && focused() == handles[1] })
 	p.tap("Allow", 0)
 	p.frame()
 	require.Nil(t, f.outcome(t, handles[1]), "a double tap")
@@ -145,24 +148,25 @@ func (f *flows) advance(t *testing.T) {
 	p.load("/settings")
 	p.find("checkbox", "On a phone, open the next request after a decision").click()
 	p.load("/")
+	p.still()
 	allow("advance-two")
-	p.until("the list, with the focus on the row that was decided", func() bool { return open() == "" && focused() == handles[1] })
 	toast("Run a command with advance-two: echo 1")
+	p.until("the list, with the focus on the row that was decided", func() bool { return open() == "" && focused() == handles[1] })
 	require.Equal(t, api.OutcomeAllowed, f.outcome(t, handles[1]).Outcome)
-	// The row that lies where the button was takes no press for a moment, and opening it decides nothing.
+	// Letters act in an opened prompt alone.
 	p.press("j")
 	p.until("the next row has the focus", func() bool { return focused() == handles[2] && open() == "" })
 	p.press("a")
 	p.frame()
-	require.Nil(t, f.outcome(t, handles[2]), "letters act in an opened prompt alone")
+	require.Nil(t, f.outcome(t, handles[2]))
 
 	// A denial with a reason, too. Who was first elsewhere is read where it is.
 	p.prompt("advance-three")
 	p.calm()
 	p.tap("Deny", 0)
 	p.tap("Deny: Not needed", longEnough)
-	p.until("the list", func() bool { return open() == "" })
 	toast("Denied by you")
+	p.until("the list", func() bool { return open() == "" })
 	p.prompt("advance-four")
 	_, err := f.client.CancelRun(t.Context(), f.runOf(t, handles[3]), "")
 	require.NoError(t, err)

@@ -34,12 +34,8 @@ func (f *flows) undo(t *testing.T) {
 	p.load("/settings")
 	checked(p, "5 s")
 	p.load("/")
-	// The clock of the page stands still; presses of a test advance it by two seconds.
-	stop := func() {
-		p.eval(`(() => { const at = performance.now(); globalThis.skip = 0; performance.now = () => at + globalThis.skip; return ""; })()`)
-	}
 	pass := func(ms int) { p.eval(fmt.Sprintf(`String(globalThis.skip += %d)`, ms)) }
-	stop()
+	p.still()
 	pressed := func(item *element, button, says string) {
 		t.Helper()
 		item.find("button", button).click()
@@ -133,11 +129,11 @@ func (f *flows) undo(t *testing.T) {
 	p.frame()
 	require.False(t, answered(), "another page of the inbox")
 	p.load("/")
-	stop()
+	p.still()
 	item = p.prompt("Undo it")
 	pressed(item, "Answer", "Answering in 5 s")
 	p.load("/")
-	stop()
+	p.still()
 	item = p.prompt("Undo it")
 	item.find("button", "Answer")
 	require.False(t, answered(), "and a reload")
