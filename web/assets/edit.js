@@ -10,6 +10,7 @@ import { Changes } from "./diff.js";
 import { changed } from "./inbox.js";
 import { escaped, marked } from "./marks.js";
 import { faults } from "./schema.js";
+import { isRoomy } from "./screen.js";
 
 const textOf = one => draftOf(one, "input", escaped(pretty(one.request.input.node)));
 
@@ -36,13 +37,17 @@ export function sendEdit(one, event) {
 
 function Editor({ one }) {
   const before = useMemo(() => pretty(one.request.input.node), [one.request.input]);
-  const { text, node, wrong } = parsed(one), after = node ? pretty(node) : text;
+  const edited = parsed(one), { text, node, wrong } = edited;
+  const changes = useMemo(() => { // not with every event: it takes long
+    const after = node ? pretty(node) : text;
+    return after === before ? html`<p class="quiet">Nothing is changed.</p>` : html`<${Changes} before=${before} after=${after} />`;
+  }, [edited, isRoomy()]);
   one.typed = text;
   const id = "faults-" + one.handle;
   return html`<label>Input<textarea ref=${useFocus(true)} class="code" spellcheck=${false} rows=${text.split("\n").length + 1} value=${text} readonly=${isOver(one)}
       aria-invalid=${wrong.length > 0} aria-describedby=${id} onInput=${e => { act(one.handle); keepDraft(one, "input", e.target.value); }}></textarea></label>
     <ul class="faults" id=${id}>${wrong.map(fault => html`<li>${marked(fault)}</li>`)}</ul>
-    <section aria-label="Changes"><h3>Changes</h3>${after === before ? html`<p class="quiet">Nothing is changed.</p>` : html`<${Changes} before=${before} after=${after} />`}</section>`;
+    <section aria-label="Changes"><h3>Changes</h3>${changes}</section>`;
 }
 
 export function EditForm({ one }) {
