@@ -141,16 +141,23 @@ func (f *flows) undo(t *testing.T) {
 	pass(5_000)
 	p.until("it is answered", answered)
 
-	// A machine that slept for long sends nothing.
+	// A page that the browser froze sends nothing, and a machine that slept for long. The request says so until it is decided.
 	late := f.ask(t, one(approval("slept", `{"n":1}`)))
 	item = p.prompt("slept")
-	pressed(item, "Allow", "Allowing in 5 s")
-	p.eval(`(() => { const now = Date.now; Date.now = () => now() + 60_000; globalThis.skip += 10_000; return ""; })()`)
-	item.find("button", "Allow")
-	p.until("it says so", func() bool {
-		return strings.Contains(p.read(`document.querySelector(".toast").textContent`), "Not sent: the device slept.")
-	})
-	require.Nil(t, f.decision(t, late))
+	for _, suspended := range []string{
+		`(dispatchEvent(new Event("freeze")), "")`,
+		`(() => { const now = Date.now; Date.now = () => now() + 60_000; globalThis.skip += 10_000; return ""; })()`,
+	} {
+		pressed(item, "Allow", "Allowing in 5 s")
+		require.NotContains(t, item.text(), "Not sent")
+		p.eval(suspended)
+		p.until("a line says so", func() bool {
+			return strings.Contains(p.read(`document.querySelector(".toast").textContent`), "Not sent")
+		})
+		p.until("the request says so", func() bool { return strings.Contains(item.text(), "Not sent: this page was suspended. Decide again.") })
+		item.find("button", "Allow")
+		require.Nil(t, f.decision(t, late))
+	}
 	p.eval(`(globalThis.skip += 2000, localStorage.setItem("holdpoint.wait", "0"), "")`)
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")

@@ -39,7 +39,7 @@ export function hold(list, words, send) {
 function tick() {
   const list = open(), left = waiting.until - clock();
   if (list.length === 0) end(); // somebody else was first
-  else if (Date.now() > waiting.late) { takeBack(); say("Not sent: the device slept. Decide again."); }
+  else if (Date.now() > waiting.late) return lapse();
   else if (left <= 0) return void end().send();
   else {
     const text = `${waiting.words}${list.length > 1 ? ` ${list.length} calls` : ""} in ${Math.ceil(left / 1000)} s`;
@@ -56,7 +56,17 @@ export function takeBack() {
   changed();
 }
 
-for (const left of ["pagehide", "freeze"]) globalThis.addEventListener?.(left, takeBack, { capture: true });
+// lapse takes it back although nobody asked for that. Its requests say so until they are decided, and a line for those that are
+// not open.
+function lapse() {
+  if (!waiting) return;
+  const text = "Not sent: this page was suspended. Decide again.";
+  for (const one of open()) one.error = text;
+  takeBack();
+  say(text);
+}
+
+for (const [left, does] of [["pagehide", takeBack], ["freeze", lapse]]) globalThis.addEventListener?.(left, does, { capture: true });
 
 // Undo stands next to the words of a decision that waits. Where keys do not act it is the button alone.
 export function Undo({ one, handle = one.handle, alone = false }) {
