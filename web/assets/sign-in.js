@@ -16,7 +16,7 @@ export function SignIn() {
   const [issuer, setIssuer] = useState(null);
   useEffect(() => {
     document.title = "Sign in · holdpoint";
-    showCount(0); // the number was another person's, or is not known now
+    showCount(0); // nobody is signed in whose requests could be counted
     get("/v1/oidc").then(found => found.name && setIssuer(found), () => { /* people sign in with tokens alone */ });
   }, []);
   // A session may end while somebody types: the rest of the sentence is not a token.
