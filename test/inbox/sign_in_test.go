@@ -86,6 +86,26 @@ func (f *flows) signIn(t *testing.T) {
 	p.until("no number in the tab, nor at the icon of the inbox", func() bool {
 		return p.read("String(globalThis.badge)") == "0" && p.read(icon) != counts && !strings.HasPrefix(p.read("document.title"), "(")
 	})
+	f.observes(t, p, admin)
+}
+
+// observes: an observer reads requests, and the page offers no decision of theirs, which the service would refuse.
+func (f *flows) observes(t *testing.T, p *page, admin *client.Client) {
+	olga, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: "olga", Role: api.RoleObserver})
+	require.NoError(t, err)
+	p.find("textbox", "Token").write(olga.Secret)
+	p.find("button", "Sign in").click()
+	item := p.prompt("destroy")
+	p.until("why not", func() bool { return strings.Contains(item.text(), "Your role, observer, does not decide requests.") })
+	for _, name := range []string{"Allow", "Deny", "Edit", "Allow and …"} {
+		require.Empty(t, p.all(item, "button", name), name)
+	}
+	item.call("function() { this.focus(); return 0 }", nil)
+	p.press("aderD")
+	p.frame()
+	require.Empty(t, p.all(nil, "dialog", ""))
+	require.Empty(t, p.all(item, "button", "Back"), "no form is open")
+	require.Equal(t, "0", p.read(`String(document.querySelectorAll("[role=alert]").length)`), "nothing was refused")
 }
 
 // neighbour is another server of this machine, whose page the same browser opens: it is sent nothing that it could

@@ -35,6 +35,8 @@ export const onAccount = listener => { accountListeners.add(listener); return ()
 const accountChanged = () => { for (const listener of accountListeners) listener(); };
 
 export const mayDecide = () => ["operator", "admin"].includes(account.me?.role);
+// looksOnly says that the service refuses every decision of this person.
+export const looksOnly = () => ["observer", "agent"].includes(account.me?.role);
 
 let kept = 0, late = null;
 

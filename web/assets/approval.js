@@ -1,5 +1,6 @@
 // What a person does with one approval: read on, allow, deny, open a form.
 
+import { looksOnly } from "./api.js";
 import { asksForAll } from "./ask_same.js";
 import { decide, whole } from "./decide.js";
 import { act, composes, decided, opens, shifted, steady } from "./guard.js";
@@ -10,7 +11,7 @@ import { say, unsay } from "./toast.js";
 
 export const bytes = one => one.request.input_bytes ?? new TextEncoder().encode(one.request.input?.text ?? "").length;
 
-export const canDecide = one => inbox.connection !== "offline" && !one.resolution && !one.sending;
+export const canDecide = one => inbox.connection !== "offline" && !one.resolution && !one.sending && !looksOnly();
 // isOver says that a form takes nothing more: its fields stay, so that nobody types into the page instead.
 export const isOver = one => !!(one.resolution || one.sending);
 

@@ -3,7 +3,7 @@
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, mayEdit, readOn, sensitive } from "./approval.js";
-import { account, settings } from "./api.js";
+import { account, looksOnly, settings } from "./api.js";
 import { Copy, useFocus } from "./components.js";
 import { canSend, sendEdit } from "./edit.js";
 import { decided, opens, steady } from "./guard.js";
@@ -104,6 +104,7 @@ function Question({ one }) {
 function Buttons({ one }) {
   if (one.form === "deny") return html`<${DenyForm} one=${one} />`;
   if (isOver(one)) return html`<div class="line"><${Outcome} one=${one} /></div>`;
+  if (looksOnly()) return html`<div class="line"><p class="outcome" role="note">Your role, ${account.me.role}, does not decide requests.</p></div>`;
   if (one.form === "edit" && !one.barred) return html`<div class="line" onKeyDown=${closes(one)}><button type="button" class="quiet" onClick=${() => back(one)}>Back</button><span class="grow quiet">${openCalls(one).length > 1 && marked(`For ${sessionName(one)} alone`)}</span>
     <${AllowButton} one=${one} label="Allow with changes" off=${!canSend(one)} onAllow=${event => sendEdit(one, event)} /></div>`;
   return one.kind === "approval" ? html`<${Approval} one=${one} />` : html`<${Question} one=${one} />`;
