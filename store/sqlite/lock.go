@@ -3,17 +3,20 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // fileLock is a process's exclusive right to a database file: an exclusive lock on an empty
-// SQLite file next to it. The operating system releases it when the process dies in any way; a
-// leftover file means nothing.
+// SQLite file next to it, and where files can be locked so, on the file itself. The operating
+// system releases both when the process dies in any way; a leftover file means nothing.
 type fileLock struct {
-	db   *sql.DB
-	conn *sql.Conn
+	db       *sql.DB
+	conn     *sql.Conn
+	contents *os.File // nil for none
 }
 
 func lockFile(ctx context.Context, path string) (*fileLock, error) {
@@ -32,10 +35,18 @@ func lockFile(ctx context.Context, path string) (*fileLock, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	return &fileLock{db: db, conn: conn}, nil
+	contents, err := lockContents(path)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(), db.Close())
+	}
+	return &fileLock{db: db, conn: conn, contents: contents}, nil
 }
 
+// release gives the right up. The database must be closed.
 func (l *fileLock) release() error {
+	if l.contents != nil {
+		_ = l.contents.Close() // nothing was written by it
+	}
 	_ = l.conn.Close()
 	return l.db.Close()
 }

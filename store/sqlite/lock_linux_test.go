@@ -1,0 +1,28 @@
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A hard link, or a file that is mounted alone, has no lock file in common with the other name, and a log of its own.
+func TestOneProcessAFileByEachOfItsNames(t *testing.T) {
+	t.Parallel()
+	path, link := filepath.Join(t.TempDir(), "holdpoint.db"), filepath.Join(t.TempDir(), "other.db")
+	helper, lines := startHelper(t, path)
+	require.True(t, lines.Scan())
+	require.NoError(t, os.Link(path, link))
+	for range 2 {
+		_, err := Open(t.Context(), link, Options{})
+		require.ErrorIs(t, err, ErrInUse)
+		require.ErrorContains(t, err, link+", by another name")
+		require.ErrorIs(t, Migrate(t.Context(), link, nil), ErrInUse)
+	}
+	require.NoError(t, helper.Process.Kill())
+	require.Error(t, helper.Wait())
+	require.NoError(t, openTestFile(t, path, Options{}).Close(), "the process that died let go of it, and so did the refused ones")
+	require.NoError(t, openTestFile(t, link, Options{}).Close())
+}
