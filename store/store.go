@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -81,6 +82,9 @@ func locate(text string) (location, error) {
 			return location{}, fmt.Errorf("%w (it names no file)", ErrURL)
 		case strings.ContainsAny(path, "?#"):
 			return location{}, fmt.Errorf("%w (an SQLite file takes no options)", ErrURL)
+		case path != strings.TrimSpace(path) || strings.ContainsFunc(path, unicode.IsControl):
+			// From a secret or a file that ends in a newline: it would be another, new database.
+			return location{}, fmt.Errorf("%w (there is a line break, a control character or a space around its path)", ErrURL)
 		case strings.HasPrefix(path, ":") && path != sqlite.Memory:
 			return location{}, fmt.Errorf("%w (there is only sqlite::memory:)", ErrURL)
 		}

@@ -25,6 +25,7 @@ func TestURLs(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"", "holdpoint.db", "mysql://u:secret@h/db", "sqlite:", "sqlite://", "sqlite:a.db?mode=ro", "sqlite::shared:",
+		"sqlite:a.db\n", "sqlite: a.db", "sqlite:a.db ", "sqlite:a\tb.db", "sqlite::memory:\n",
 		"postgres:", "postgres:secret", "postgres://u:secret%zz@h/db", "postgres://u:secret@h:port/db",
 	} {
 		_, err := store.Open(t.Context(), url, store.Options{})
