@@ -204,19 +204,20 @@ func environment(lookupEnv func(string) (string, bool)) kong.Resolver {
 	return resolve
 }
 
-// serveAgain reads the command line, environment and configuration file of serve again.
+// serveAgain reads the command line, environment and configuration file of serve again, and refuses what serve refuses
+// at its start.
 func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Command, error) {
 	var program program
+	terminal := &console.Console{Stdout: io.Discard, Stderr: io.Discard, Env: lookupEnv}
 	parser, err := kong.New(&program, serve.Vars(), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}),
-		kong.Resolvers(&configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
-		kong.Bind(&console.Console{Stdout: io.Discard, Stderr: io.Discard, Env: lookupEnv}))
+		kong.Resolvers(&configFile{lookupEnv: lookupEnv}, environment(lookupEnv)), kong.Bind(terminal))
 	if err != nil {
 		return nil, err
 	}
 	if _, err := parser.Parse(args); err != nil {
 		return nil, aboutFile(err)
 	}
-	return &program.Serve, nil
+	return &program.Serve, program.Serve.Check(terminal)
 }
 
 // withoutContext are the commands that call no service, or manage contexts. They must work

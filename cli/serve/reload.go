@@ -11,7 +11,7 @@ import (
 	assembly "github.com/holdpoint/holdpoint/internal/service"
 )
 
-// Again reads the flags, environment and configuration file again.
+// Again reads the flags, environment and configuration file again, and checks them as [Command.Check] does.
 type Again func() (*Command, error)
 
 // hangUps returns the signals that ask for a reload. Unless caught, they end a process.
@@ -44,13 +44,12 @@ func (s *service) readSecretKeys(ctx context.Context) error {
 // reload applies new certificates and other settings that may change at run time. It logs
 // settings that are invalid and keeps the old ones.
 func (s *service) reload(ctx context.Context, again Again) {
+	reloaded := "reloaded certificates and configuration"
 	if err := s.files.reload(); err != nil {
+		reloaded = "reloaded the configuration alone"
 		s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
 	}
 	read, err := again()
-	if err == nil {
-		err = read.check()
-	}
 	if err != nil {
 		s.logger.LogAttrs(ctx, slog.LevelError, "the configuration is the one of before", slog.String("cause", err.Error()))
 		return
@@ -58,7 +57,7 @@ func (s *service) reload(ctx context.Context, again Again) {
 	if waiting := s.changedBy(read); len(waiting) > 0 {
 		s.logger.LogAttrs(ctx, slog.LevelWarn, "changes that take a restart", slog.Any("flags", waiting))
 	}
-	s.logger.LogAttrs(ctx, slog.LevelInfo, "reloaded certificates and configuration", slog.String("log_level", read.LogLevel.String()))
+	s.logger.LogAttrs(ctx, slog.LevelInfo, reloaded, slog.String("log_level", read.LogLevel.String()))
 	s.logLevel.Set(read.LogLevel)
 }
 
