@@ -148,6 +148,10 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--client-ca", "ca.pem"},
 		{"--pooled"},
 		{"--direct-database", "postgres://here"},
+		{"--pooled", "--direct-database", "postgres://here", "--database", "sqlite:holdpoint.db"},
+		{"--pooled", "--direct-database", "here", "--database", "postgres://proxy/holdpoint"},
+		{"--pooled", "--direct-database", "postgres://u:50%@here", "--database", "postgres://proxy/holdpoint"},
+		{"--callback-roles", "none,admin"},
 		{"--max-attempts", "0"},
 		{"--limit-rate=-2"},
 		{"--limit-burst=-1"},
@@ -161,6 +165,9 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--oidc-issuer", "https://issuer.example"},
 		{"--oidc-issuer", "http://issuer.example", "--oidc-client-id", "me"},
 		{"--oidc-issuer", "https://issuer.example", "--oidc-client-id", "me", "--oidc-roles", "nonsense"},
+		{"--oidc-issuer", "https://issuer.example", "--oidc-client-id", "me", "--oidc-roles", "people=admin,people=observer"},
+		{"--oidc-issuer", "https://u:hunter2@issuer.example", "--oidc-client-id", "me", "--oidc-roles", "people=admin"},
+		{"--oidc-issuer", "https://u:hunter2%@issuer.example", "--oidc-client-id", "me", "--oidc-roles", "people=admin"},
 		{"--oidc-issuer", "https://issuer.example", "--oidc-client-id", "me", "--oidc-roles", "people=operator", "--external-url", "https://holdpoint.example/path"},
 		{"--external-url", "holdpoint.example"},
 		{"--external-url", "holdpoint.example:4000"},
@@ -198,4 +205,5 @@ func refuseAlike(t *testing.T, environment map[string]string, flags []string) {
 	require.Equal(t, 2, served.code, "%s %s: %s", environment, flags, served.stderr)
 	require.Equal(t, 2, printed.code, "%s %s: %s", environment, flags, printed.stdout)
 	require.Equal(t, served.stderr, printed.stderr, "%s %s", environment, flags)
+	require.NotContains(t, served.stderr, "hunter2")
 }

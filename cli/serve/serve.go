@@ -4,6 +4,7 @@ package serve
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store"
 )
 
 // Command runs the service until a signal ends it.
@@ -86,6 +88,12 @@ func (c *Command) check() error {
 		return console.Usage("--direct-database needs --pooled")
 	case c.Pooled && c.DirectDatabase == "" && c.Migrate == "on":
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
+	case c.Pooled && !store.IsServer(c.Database) && c.CheckURL() == nil:
+		return console.Usage("--pooled needs a Postgres database in --database")
+	case c.DirectDatabase != "" && !store.IsServer(c.DirectDatabase):
+		return console.Usage("--direct-database must be a URL such as postgres://user@host/name, with the special characters of its password escaped")
+	case len(c.CallbackRoles) > 1 && slices.Contains(c.CallbackRoles, callbacksOfNobody):
+		return console.Usage("--callback-roles: none stands alone")
 	case c.InsecureNoAuth && c.Auth != authNone:
 		return console.Usage("--insecure-no-auth needs --auth=none")
 	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitHeld, c.LimitStreams, c.LimitBytes, c.LimitStored, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:

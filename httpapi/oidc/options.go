@@ -45,6 +45,9 @@ func rolesOf(texts []string) (map[string]api.Role, error) {
 		if at < 1 || !slices.Contains(strength, api.Role(text[at+1:])) {
 			return nil, fmt.Errorf("%q is not GROUP=ROLE with one of the roles observer, agent, operator and admin", text)
 		}
+		if _, twice := roles[text[:at]]; twice {
+			return nil, fmt.Errorf("the group %q is given twice", text[:at])
+		}
 		roles[text[:at]] = api.Role(text[at+1:])
 	}
 	return roles, nil
@@ -54,7 +57,9 @@ func rolesOf(texts []string) (map[string]api.Role, error) {
 func checkURL(what, text string) (*url.URL, error) {
 	at, err := url.Parse(text)
 	switch {
-	case err != nil || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || at.Scheme != "https" && at.Scheme != "http":
+	case err != nil || at.User != nil: // its text may have a password
+		return nil, fmt.Errorf("%s must be an https URL without user, query and fragment", what)
+	case at.Host == "" || at.RawQuery != "" || at.Fragment != "" || at.Scheme != "https" && at.Scheme != "http":
 		return nil, fmt.Errorf("%s %q must be an https URL without user, query and fragment", what, text)
 	case at.Scheme == "http" && !loopback.Is(at.Hostname()):
 		return nil, fmt.Errorf("%s %q must be https: http is allowed only for a loopback address", what, text)
