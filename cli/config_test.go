@@ -107,14 +107,15 @@ func TestABadFileIsRefused(t *testing.T) {
 
 func TestCommandsReachASocket(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(t.TempDir(), "a socket")
 	url, stop := serve(t, "--listen", "unix:"+path, "--database", "sqlite::memory:")
 	require.Equal(t, "unix:"+path, url)
 	got := run(t.Context(), nil, "", "approvals", "list", "--json", "--server", url)
 	require.Zero(t, got.code, got.stderr)
 	last := stop()
 	require.Zero(t, last.code, last.stderr)
-	require.Contains(t, last.stdout, "curl --unix-socket "+path+" http://localhost/v1/approvals")
+	require.Contains(t, last.stdout, "curl --unix-socket '"+path+"' http://localhost/v1/approvals")
+	require.Contains(t, last.stdout, "exec --server '"+url+"' ")
 	require.NoFileExists(t, path)
 	require.Contains(t, run(t.Context(), nil, "", "approvals", "list", "--server", url).stderr, "no holdpoint service answers")
 }

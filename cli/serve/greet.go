@@ -25,13 +25,13 @@ func announce(logger *slog.Logger, url, data string, open, reachable bool) {
 func (s *service) greet(terminal *console.Console, url string, open bool) {
 	program, flag := console.Program(), ""
 	if url != console.DefaultServerURL {
-		flag = " --server " + url
+		flag = " --server " + prompt.QuoteArgument(url)
 	}
-	inbox, decide, callers, curled := "Inbox: open "+url+" in a browser\n", "decide in the inbox, or in a third", "every program on this machine", url
+	inbox, decide, callers, curled := "Inbox: open "+url+" in a browser\n", "decide in the inbox, or in a third", "every program on this machine", prompt.QuoteArgument(url+"/v1/approvals")
 	if path, isSocket := strings.CutPrefix(url, unixScheme); isSocket {
 		// Only its owner may use the socket, and no browser can.
 		inbox, decide, callers = "", "decide in a third", "every program of this user"
-		curled = "--unix-socket " + prompt.QuoteArgument(path) + " http://localhost"
+		curled = "--unix-socket " + prompt.QuoteArgument(path) + " http://localhost/v1/approvals"
 	}
 	openness := "Calls need a token: " + program + " tokens create --help"
 	switch {
@@ -58,7 +58,7 @@ and %[8]s:
 
 or list pending approvals over HTTP:
 
-  curl %[9]s/v1/approvals
+  curl %[9]s
 
 Process %[10]d; stop it with Ctrl-C, test a crash with: kill -9 %[10]d
 `, inbox, console.Version(), url, s.Describe(), openness, program, flag, decide, curled, os.Getpid())

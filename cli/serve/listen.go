@@ -60,8 +60,8 @@ func refuseOpen(address, database string) error {
 	return console.Usage("refusing to listen on %s: other machines could reach it, and there are no tokens, so anyone there could approve anything.\n"+
 		"           Create one and start again:\n"+
 		"             %[2]s tokens create --name admin --role admin --database %[3]s\n"+
-		"             %[2]s serve --listen %[1]s --database %[3]s\n"+
-		"           or use --auth=required and create it later", address, program, prompt.QuoteArgument(database))
+		"             %[2]s serve --listen %[4]s --database %[3]s\n"+
+		"           or use --auth=required and create it later", address, program, prompt.QuoteArgument(database), prompt.QuoteArgument(address))
 }
 
 // isLoopback reports whether only this machine can reach the listener.
