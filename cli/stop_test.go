@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"database/sql"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"path/filepath"
@@ -12,6 +13,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// A stop signal while the service waits for its database is not a failure: a supervisor starts it again after one.
+func TestServeStopsWhileItsDatabaseDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	database, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer database.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan result, 1)
+	go func() {
+		ended <- run(ctx, nil, "", "serve", "--listen", "127.0.0.1:0", "--database", "postgres://ada@"+database.Addr().String()+"/holdpoint?sslmode=disable")
+	}()
+	waiting, err := database.Accept()
+	require.NoError(t, err)
+	defer waiting.Close()
+	stop()
+	got := <-ended
+	require.Zero(t, got.code, got.stderr)
+	require.Contains(t, got.stderr, "stopped before it was ready")
+}
 
 // A program that holds the database's write lock blocks the lane, but not the end of the
 // service.

@@ -73,7 +73,11 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 		return err
 	}
 	open, err := s.open(running)
-	if err != nil {
+	switch {
+	case err != nil && running.Err() != nil:
+		s.logger.InfoContext(ctx, "stopped before it was ready", slog.String("cause", context.Cause(running).Error()))
+		return nil
+	case err != nil:
 		return err
 	}
 	url := s.url()
