@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/migrations"
@@ -52,7 +53,7 @@ func (f Flag) explain(err error) error {
 		return fmt.Errorf("%w: check the path in --database, or create it with holdpoint migrate up", err)
 	case errors.Is(err, migrations.ErrSchemaBehind):
 		return fmt.Errorf("%w: run holdpoint migrate up, or serve without --migrate=off", err)
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), sqlite.CannotWrite(err):
 		return fmt.Errorf("%w: the user of this process must be able to write to the file and its directory, where SQLite creates more files", err)
 	}
 	var refused interface{ SQLState() string }

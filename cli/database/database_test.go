@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/store"
 )
 
 type stateError string
@@ -22,12 +27,17 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 		stateError("28P01"): "pg_hba.conf",
 		stateError("25006"): "target_session_attrs=read-write",
 		fs.ErrPermission:    "its directory",
+		syscall.EROFS:       "its directory",
 	} {
 		wrapped := fmt.Errorf("migrate up: %w", err)
 		explained := Flag{}.explain(wrapped)
 		require.ErrorIs(t, explained, err)
 		require.ErrorContains(t, explained, want)
 	}
+	path := filepath.Join(t.TempDir(), "holdpoint.db")
+	require.NoError(t, os.Mkdir(path+".lock", 0o700))
+	_, err := Flag{Database: "sqlite:" + path}.Open(t.Context(), store.Options{})
+	require.ErrorContains(t, err, "its directory, where SQLite creates more files")
 	for _, err := range []error{stateError("XX000"), errors.New("other")} {
 		require.Equal(t, err, Flag{}.explain(err))
 	}

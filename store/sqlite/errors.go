@@ -35,6 +35,12 @@ func resultCode(err error) int {
 	return -1
 }
 
+// CannotWrite reports whether SQLite could not open or write a file that it needs.
+func CannotWrite(err error) bool {
+	code := resultCode(err)
+	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
+}
+
 // failed classifies a failure inside a transaction for its callers. Only this function
 // interprets SQLite's result codes.
 func failed(doing string, err error) error {
