@@ -53,6 +53,9 @@ func openFile(ctx context.Context, path string) (*file, error) {
 	if d.lock, err = lockFile(ctx, path); err != nil {
 		return nil, err
 	}
+	if err = checkLog(path); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	if err = d.open(ctx, fileURI(path, writeSettings), fileURI(path, readSettings)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), d.close())
 	}
