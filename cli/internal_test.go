@@ -11,7 +11,9 @@ import (
 func TestAReloadRefusesWhatAStartRefuses(t *testing.T) {
 	t.Parallel()
 	nothing := func(string) (string, bool) { return "", false }
-	for _, flags := range [][]string{{"--max-attempts", "0"}, {"--webhook-allow", "everything"}, {"--listen", "nowhere"}, {"--tls-cert", "cert.pem"}, {"--nonsense"}} {
+	for _, flags := range [][]string{
+		{"--max-attempts", "0"}, {"--webhook-allow", "everything"}, {"--listen", "nowhere"}, {"--tls-cert", "cert.pem"}, {"--nonsense"},
+	} {
 		_, err := serveAgain(append([]string{"serve"}, flags...), nothing)
 		require.ErrorContains(t, err, flags[0])
 	}

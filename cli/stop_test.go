@@ -21,10 +21,8 @@ func TestServeStopsWhileItsDatabaseDoesNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	defer database.Close()
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan result, 1)
-	go func() {
-		ended <- run(ctx, nil, "", "serve", "--listen", "127.0.0.1:0", "--database", "postgres://ada@"+database.Addr().String()+"/holdpoint?sslmode=disable")
-	}()
+	url, ended := "postgres://ada@"+database.Addr().String()+"/holdpoint?sslmode=disable", make(chan result, 1)
+	go func() { ended <- run(ctx, nil, "", "serve", "--listen", "127.0.0.1:0", "--database", url) }()
 	waiting, err := database.Accept()
 	require.NoError(t, err)
 	defer waiting.Close()
