@@ -55,13 +55,19 @@ func UnfinishedBackups(to string) []string {
 
 // Backup copies a snapshot of a database file, even while a process writes to it, and returns
 // the size of the copy. The copy appears whole: it is written under another name, verified by
-// reading, and moved to its place, which must be free.
+// reading, and moved to its place, which must be free. The writing process should be another one: see [checkLog].
 func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return 0, fmt.Errorf("back up to %s: %w", to, fs.ErrExist)
 	}
+	if path, err = realPath(path); err != nil {
+		return 0, err
+	}
 	if _, err := os.Stat(path); err != nil {
 		return 0, fmt.Errorf("database file: %w", err)
+	}
+	if err := checkLog(path); err != nil {
+		return 0, err
 	}
 	private, err := os.MkdirTemp(filepath.Dir(to), backupPrefix)
 	if err != nil {

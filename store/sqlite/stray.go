@@ -7,15 +7,17 @@ import (
 	"os"
 )
 
-// The version in the header of a database file that has a log (WAL), and where it stands. It is written before the log is.
+// The version in the header of a database file, and its value without a log (WAL). The header is synced with another value before
+// the log of a database is made.
 const (
-	versionAt   = 18
-	versionWith = 2
+	versionAt      = 18
+	versionWithout = 1
 )
 
-// checkLog refuses a log next to a database file that has none: next to a copy that [Backup] made, or to a file that is empty or
-// gone. SQLite would write its pages into the copy, or delete it, and with it the newest decisions of the database that it
-// belongs to. Call it with the right to the file and before SQLite opens it: closing a descriptor drops SQLite's locks.
+// checkLog refuses a log next to a database file that has none: next to a copy that [Backup] made, or to a file that is empty.
+// SQLite would write its pages into the copy, or delete it, and with it the newest decisions of the database that it
+// belongs to. Any other header may be damaged: the log repairs it. Call it with the path of [realPath], before SQLite opens the
+// file: closing a descriptor drops SQLite's locks.
 func checkLog(path string) error {
 	log := path + "-wal"
 	if info, err := os.Stat(log); err != nil || info.Size() == 0 {
@@ -27,8 +29,8 @@ func checkLog(path string) error {
 	}
 	defer file.Close()
 	version := make([]byte, 1)
-	if _, err := file.ReadAt(version, versionAt); err != nil && !errors.Is(err, io.EOF) || version[0] == versionWith {
-		return nil //nolint:nilerr // as above
+	if _, err := file.ReadAt(version, versionAt); errors.Is(err, io.EOF) || err == nil && version[0] == versionWithout {
+		return fmt.Errorf("%s is of another database than %s: move it, and the -shm next to it, to the database file that it belongs to; it has its newest decisions", log, path)
 	}
-	return fmt.Errorf("%s is of another database than %s: move it, and the -shm next to it, to the database file that it belongs to; it has its newest decisions", log, path)
+	return nil
 }

@@ -36,6 +36,12 @@ func TestALogOfAnotherDatabaseIsLeftAlone(t *testing.T) {
 		_, err := Open(t.Context(), path, Options{})
 		require.ErrorContains(t, err, path+"-wal is of another database")
 		require.ErrorContains(t, Migrate(t.Context(), path, nil), path+"-wal is of another database")
+		_, err = OpenInspector(t.Context(), path)
+		require.ErrorContains(t, err, path+"-wal is of another database")
+		require.NoError(t, os.Symlink(path, path+".link"))
+		_, err = Backup(t.Context(), path+".link", path+".second")
+		require.ErrorContains(t, err, path+"-wal is of another database")
+		require.NoError(t, os.Remove(path+".link"))
 		same, err := os.ReadFile(path + "-wal")
 		require.NoError(t, err)
 		require.Equal(t, log, same)
@@ -49,5 +55,23 @@ func TestALogOfAnotherDatabaseIsLeftAlone(t *testing.T) {
 	}
 	require.NoError(t, openTestFile(t, path, Options{}).Close())
 	_, err = openTestFile(t, moved, Options{}).Session(t.Context(), newest)
+	require.NoError(t, err)
+}
+
+// A power cut in the middle of a checkpoint may damage the first page. The log has it.
+func TestALogRepairsTheHeaderOfItsDatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdpoint.db")
+	helper, lines := startHelper(t, path)
+	require.True(t, lines.Scan())
+	first := lines.Text()
+	require.NoError(t, helper.Process.Kill())
+	require.Error(t, helper.Wait())
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt(make([]byte, 512), 0)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	_, err = openTestFile(t, path, Options{}).Session(t.Context(), first)
 	require.NoError(t, err)
 }

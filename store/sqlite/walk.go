@@ -42,6 +42,9 @@ func OpenInspector(ctx context.Context, path string) (*Inspector, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("database file: %w", err)
 	}
+	if err := checkLog(path); err != nil {
+		return nil, err
+	}
 	db, err := sql.Open("sqlite", fileURI(path, inspectSettings))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
