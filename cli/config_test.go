@@ -202,9 +202,9 @@ func TestConfigPrintPrintsAnEndpointThatIsNotUsed(t *testing.T) {
 func refuseAlike(t *testing.T, environment map[string]string, flags []string) {
 	t.Helper()
 	printed := run(t.Context(), environment, "", append([]string{"config", "print"}, flags...)...)
+	require.Equal(t, 2, printed.code, "%s %s: %s", environment, flags, printed.stdout)
 	served := run(t.Context(), environment, "", append([]string{"serve", "--database", "sqlite::memory:"}, flags...)...)
 	require.Equal(t, 2, served.code, "%s %s: %s", environment, flags, served.stderr)
-	require.Equal(t, 2, printed.code, "%s %s: %s", environment, flags, printed.stdout)
 	require.Equal(t, served.stderr, printed.stderr, "%s %s", environment, flags)
 	require.NotContains(t, served.stderr, "hunter2")
 }
