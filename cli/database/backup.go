@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -27,8 +26,8 @@ func (c *Backup) Help() string {
 
 // Run copies the file.
 func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
-	if strings.HasPrefix(c.File, "sqlite:") || strings.HasPrefix(c.File, "postgres:") {
-		return console.Usage("FILE is the path of the copy, not a database URL: %q", c.File)
+	if store.CheckURL(c.File) == nil {
+		return console.Usage("FILE is the path of the copy, not a database URL")
 	}
 	for _, left := range sqlite.UnfinishedBackups(c.File) {
 		terminal.Say("%s is from a backup that was killed or is still running: delete it if none is running", console.Printable(left, false))
