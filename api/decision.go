@@ -35,8 +35,8 @@ type RequestView struct {
 	// RequesterExcluded is set when the caller asked for this approval and may not allow it. Lists
 	// and streams do not have it.
 	RequesterExcluded *RequesterExcluded `json:"requester_excluded,omitempty"`
-	// MayDecide says whether the caller's allow or answer would be accepted now. It is nil in lists, in streams and for a
-	// settled request.
+	// MayDecide says whether the caller's allow or answer would be accepted now. It is nil for a settled request, and so
+	// in the list of decisions.
 	MayDecide *bool `json:"may_decide,omitempty"`
 	// SameAsOpen counts the other open approvals with the same tool and input that the caller can
 	// read, up to MaxSameOpen. Only an open approval has it, where it is read by its handle.

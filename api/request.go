@@ -210,6 +210,9 @@ type PendingQuestionView struct {
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
 	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
+	// MayDecide says whether the caller's allow or answer would be accepted now. It is nil if that was not read, and
+	// in a session's own view.
+	MayDecide *bool `json:"may_decide,omitempty"`
 	// Explain is nil where there is nothing to say. Only the lists of requests have it.
 	Explain *PendingExplanation `json:"explain,omitempty"`
 }
@@ -227,6 +230,9 @@ type PendingApprovalView struct {
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
 	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
+	// MayDecide says whether the caller's allow or answer would be accepted now. It is nil if that was not read, and
+	// in a session's own view.
+	MayDecide *bool `json:"may_decide,omitempty"`
 	// Explain is nil where there is nothing to say. Only the lists of requests have it.
 	Explain *PendingExplanation `json:"explain,omitempty"`
 }

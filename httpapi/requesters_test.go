@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -39,6 +40,28 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 		require.Len(t, a.get(t, "/v1/runs/"+run, admin).want(http.StatusOK).list("pending_approvals"), want)
 	}
 
+	// What a list and the snapshot of a stream say of the approvals of a run, as one character each.
+	listed := func(run string, options ...option) string {
+		t.Helper()
+		said := func(items []any) (said string) {
+			signs := map[any]string{true: "+", false: "-", nil: "?"}
+			for _, item := range items {
+				if item := item.(map[string]any); item["run_id"] == run {
+					said += signs[item["may_decide"]]
+				}
+			}
+			return said
+		}
+		list, streamed := said(a.get(t, "/v1/approvals?page=true&limit=100", options...).want(http.StatusOK).list("items")), ""
+		for streamed == "" { // a snapshot that was begun for an earlier reader may be from before the run
+			frame := a.follow(t, "/v1/stream?fields=summary", options...).next()
+			view := &reply{t: t, text: frame.data}
+			require.NoError(t, json.Unmarshal([]byte(frame.data), &view.body))
+			streamed = said(view.list("pending_approvals"))
+		}
+		require.Equal(t, list, streamed)
+		return list
+	}
 	// The creator of the run cannot allow: alone, in a batch, on the session's route, or
 	// remembered. They may deny.
 	raise("fe-1", "fe-run-1", maker)
@@ -56,6 +79,24 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	}
 	require.Equal(t, false, shown(makerDecides).at("may_decide"))
 	require.Contains(t, shown(admin, header("X-Actor", "agent:maker")).text, "requester_excluded")
+	for _, one := range []struct {
+		want    string
+		options []option
+	}{
+		{"--+", []option{makerDecides}},
+		{"+++", []option{other}},
+		{"+++", []option{admin}},
+		{"---", []option{as("user:looks", api.RoleObserver)}},
+		{"---", []option{maker}},
+		{"--+", []option{admin, header("X-Actor", "agent:maker")}},
+		{"???", []option{admin, header("X-Actor", "agent:maker"), header("X-Via", "no via")}},
+	} {
+		require.Equal(t, one.want, listed("fe-run-1", one.options...))
+	}
+	noted := func(by option) any {
+		return a.get(t, "/v1/sessions/fe-1/approvals", by).want(http.StatusOK).at(0, "explain", "text")
+	}
+	require.Equal(t, "You asked for it: someone else has to allow it.", noted(makerDecides))
 	both := `{"resolutions":[{"request_id":"plain","behavior":"allow"},{"request_id":"a","behavior":"allow"}]}`
 	a.post(t, "/v1/runs/fe-run-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
 	a.post(t, "/v1/sessions/fe-1/approvals", both, makerDecides).refused(api.CodeRequesterExcluded)
@@ -107,6 +148,7 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	bounded, secret := token(t, keyring, api.CreateTokenBody{Name: "fe-bounded", Role: api.RoleOperator, Principal: "user:above", SessionPrefixes: []string{"fe-kid"}})
 	require.NotEmpty(t, bounded)
 	require.Contains(t, a.get(t, "/v1/requests/"+kid, bearer(secret)).want(http.StatusOK).text, "requester_excluded", "the sessions above it are out of the token's reach, and count")
+	require.Equal(t, "--+", listed("fe-run-kid", bearer(secret)))
 	a.post(t, "/v1/sessions/fe-kid/approvals", allow("a"), above).refused(api.CodeRequesterExcluded)
 	allowed("fe-run-kid", "a", other).want(http.StatusAccepted)
 

@@ -56,6 +56,7 @@ type Store interface {
 	reads.Reader
 	Within(scope reads.Scope) reads.Reader
 	Owners(ctx context.Context, runIDs []string) (map[string]reads.Owners, error)
+	runs.AskerReader
 	NowMs(ctx context.Context) (int64, error)
 	Subscribe(func(reads.Notice)) (unsubscribe func())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
@@ -88,8 +89,9 @@ func (s *InboxSubscription) Deliver(ctx context.Context, sink InboxSink) {
 
 // InboxFrames says what the frames of /v1 have.
 type InboxFrames struct {
-	// Reader is the person who sees the requests, "" for none.
-	Reader string
+	// Caller and Actor are who sees the requests. Without a Caller nothing says whether they may decide.
+	Caller *auth.Identity
+	Actor  runs.Actor
 	// Summary truncates the inputs of approvals.
 	Summary bool
 	// Viewing adds who has which requests open, without this principal. Nil adds nothing.
@@ -188,7 +190,7 @@ type inboxFrameWriter struct {
 
 func (f *inboxFrameWriter) snapshot(snapshot *InboxSnapshot) error {
 	f.viewing, f.viewingText = 0, nil
-	return f.writeFrame(snapshot.frameFor(f.with.Reader, f.with.Summary))
+	return f.writeFrame(snapshot.frameFor(&f.with))
 }
 
 func (f *inboxFrameWriter) keepAlive() error {

@@ -19,7 +19,7 @@ func (f *inboxFollower) snapshotWithin(ctx context.Context, all *InboxSnapshot) 
 		return readOpen(ctx, f.inbox.hub.store, f.scope)
 	}
 	snapshot := newSnapshot()
-	snapshot.NowMs = all.NowMs
+	snapshot.NowMs, snapshot.asked = all.NowMs, all.asked
 	for i := range all.Pending {
 		one := &all.Pending[i]
 		if !f.scope.Fits(one.Request.SessionID, one.AgentID) {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -30,16 +32,14 @@ type InboxSnapshot struct {
 	// NowMs is the time of the read by the store's clock.
 	NowMs int64
 
-	frame, summary func() ([]byte, error)
+	asked *runs.ListedRequesters
+	// frames has the forms that were encoded. Readers who may decide the same requests and snooze none share one.
+	mu     sync.Mutex
+	frames map[string]func() ([]byte, error)
 }
 
-// newSnapshot returns an empty snapshot. Each of its forms is encoded once, and once more for each
-// reader who snoozes a request in it.
 func newSnapshot() *InboxSnapshot {
-	snapshot := &InboxSnapshot{}
-	snapshot.frame = sync.OnceValues(func() ([]byte, error) { return snapshot.encode("", false) })
-	snapshot.summary = sync.OnceValues(func() ([]byte, error) { return snapshot.encode("", true) })
-	return snapshot
+	return &InboxSnapshot{frames: map[string]func() ([]byte, error){}}
 }
 
 // readOpen reads the open requests in a scope.
@@ -65,6 +65,9 @@ func readOpen(ctx context.Context, store Store, scope reads.Scope) (*InboxSnapsh
 		return nil, err
 	}
 	snapshot.NowMs = nowMs
+	if snapshot.asked, err = runs.ReadRequesters(ctx, store, snapshot.Pending); err != nil {
+		return nil, err
+	}
 	slices.SortStableFunc(snapshot.Pending, func(a, b model.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),
 			cmp.Compare(a.Request.SessionID, b.Request.SessionID), cmp.Compare(a.Request.RunID, b.Request.RunID),
@@ -99,36 +102,71 @@ func eachOpen(ctx context.Context, store reads.Reader, kind model.RequestKind, v
 	}
 }
 
-// View returns the snapshot as /v1 shows it to a reader, "" for none.
-func (s *InboxSnapshot) View(reader string) api.InboxView {
+// view returns the snapshot as /v1 shows it to a reader, "" for none. may says of each request whether they may decide it.
+func (s *InboxSnapshot) view(reader string, may []*bool) api.InboxView {
 	view := api.InboxView{
 		PendingApprovals: []api.PendingApprovalView{}, PendingQuestions: []api.PendingQuestionView{}, More: s.More,
 		ApprovalsCount: s.ApprovalsCount, QuestionsCount: s.QuestionsCount, NowMs: s.NowMs,
 	}
 	for i := range s.Pending {
 		if one := &s.Pending[i]; one.Request.Kind == model.KindApproval {
-			view.PendingApprovals = append(view.PendingApprovals, one.ApprovalView(reader))
+			shown := one.ApprovalView(reader)
+			shown.MayDecide = may[i]
+			view.PendingApprovals = append(view.PendingApprovals, shown)
 		} else {
-			view.PendingQuestions = append(view.PendingQuestions, one.QuestionView(reader))
+			shown := one.QuestionView(reader)
+			shown.MayDecide = may[i]
+			view.PendingQuestions = append(view.PendingQuestions, shown)
 		}
 	}
 	return view
 }
 
-// frameFor returns the frame for a reader.
-func (s *InboxSnapshot) frameFor(reader string, summary bool) ([]byte, error) {
-	snoozes := func(one model.PendingRequest) bool { return one.Request.SnoozedUntil(reader) != 0 }
-	switch {
-	case reader != "" && slices.ContainsFunc(s.Pending, snoozes):
-		return s.encode(reader, summary)
-	case summary:
-		return s.summary()
+// mayDecide says of each request whether a reader may decide it, nil where that is not known. key is the same for the
+// same answers.
+func (s *InboxSnapshot) mayDecide(with *InboxFrames) (may []*bool, key string) {
+	may = make([]*bool, len(s.Pending))
+	if with.Caller == nil {
+		return may, ""
 	}
-	return s.frame()
+	signs, of := make([]byte, len(may)), s.asked.MayDecide(with.Caller, with.Actor)
+	for i := range may {
+		request := &s.Pending[i].Request
+		switch may[i] = of(request); {
+		case request.DueAtMs != 0 && request.DueAtMs <= s.NowMs:
+			may[i], signs[i] = new(bool), '-'
+		case may[i] == nil:
+			signs[i] = '?'
+		case *may[i]:
+			signs[i] = '+'
+		default:
+			signs[i] = '-'
+		}
+	}
+	return may, string(signs)
 }
 
-func (s *InboxSnapshot) encode(reader string, summary bool) ([]byte, error) {
-	view := s.View(reader)
+// frameFor returns the frame for a reader.
+func (s *InboxSnapshot) frameFor(with *InboxFrames) ([]byte, error) {
+	reader := with.Actor.Name
+	snoozes := func(one model.PendingRequest) bool { return one.Request.SnoozedUntil(reader) != 0 }
+	may, key := s.mayDecide(with)
+	if reader != "" && slices.ContainsFunc(s.Pending, snoozes) {
+		return s.encode(reader, may, with.Summary)
+	}
+	key += strconv.FormatBool(with.Summary)
+	s.mu.Lock()
+	frame, known := s.frames[key]
+	if !known {
+		frame = sync.OnceValues(func() ([]byte, error) { return s.encode("", may, with.Summary) })
+		s.frames[key] = frame
+	}
+	s.mu.Unlock()
+	return frame()
+}
+
+func (s *InboxSnapshot) encode(reader string, may []*bool, summary bool) ([]byte, error) {
+	view := s.view(reader, may)
 	if summary {
 		for i := range view.PendingApprovals {
 			wire.Summarize(&view.PendingApprovals[i].Request)

@@ -20,6 +20,9 @@ type Worklist interface {
 	DataKeys(ctx context.Context, after string, limit int) ([]RunKey, error)
 	// Owners returns the owner of each existing run, keyed by run_id. The ids must be valid.
 	Owners(ctx context.Context, runIDs []string) (map[string]Owners, error)
+	// Askers returns who asked in existing sessions and runs, and what is above them, by their ids. The ids must be
+	// valid.
+	Askers(ctx context.Context, sessionIDs, runIDs []string) (map[string]SessionAskers, map[string]RunAskers, error)
 	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none has one, and
 	// the engine's current time.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
@@ -89,6 +92,17 @@ type Gauge interface {
 // Owners are the principals that created a run and that claimed it last.
 type Owners struct {
 	Principal, HolderPrincipal string
+}
+
+// SessionAskers are the requesters of a session, as its row has them, and the session above it, "" for none.
+type SessionAskers struct {
+	Requesters, ParentSessionID string
+}
+
+// RunAskers are the owners of a run, its session, and the run above it, "" for none.
+type RunAskers struct {
+	Owners
+	SessionID, ParentRunID string
 }
 
 // Holding is what a run's row says of its worker.

@@ -267,6 +267,26 @@ func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]reads.
 	return keyed(ctx, r.db, &filter{}, sqlOwners, "r.run_id", runIDs, targets)
 }
 
+const sqlSessionAskers = `
+SELECT s.session_id, coalesce(s.requesters, ''), coalesce(s.parent_session_id, '') FROM sessions AS s`
+
+const sqlRunAskers = `
+SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, ''), r.session_id, coalesce(r.parent_run_id, '') FROM runs AS r`
+
+// Askers implements reads.Worklist.
+func (r *Reader) Askers(ctx context.Context, sessionIDs, runIDs []string) (map[string]reads.SessionAskers, map[string]reads.RunAskers, error) {
+	ofSession := func(a *reads.SessionAskers) []any { return []any{&a.Requesters, &a.ParentSessionID} }
+	sessions, err := keyed(ctx, r.db, &filter{}, sqlSessionAskers, "s.session_id", sessionIDs, ofSession)
+	if err != nil {
+		return nil, nil, err
+	}
+	ofRun := func(a *reads.RunAskers) []any {
+		return []any{&a.Principal, &a.HolderPrincipal, &a.SessionID, &a.ParentRunID}
+	}
+	byRun, err := keyed(ctx, r.db, &filter{}, sqlRunAskers, "r.run_id", runIDs, ofRun)
+	return sessions, byRun, err
+}
+
 // Holdings implements reads.Presence.
 func (r *Reader) Holdings(ctx context.Context, runIDs []string) (map[string]reads.Holding, error) {
 	targets := func(h *reads.Holding) []any { return []any{&h.Attached, &h.Claims, &h.InOneStep} }

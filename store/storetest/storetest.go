@@ -134,7 +134,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		sessionTests, lifeTests, lifecycleTests, claimTests, suspensionTests, clarificationTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, vitalsTests, payloadTests, callTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, callTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, requesterTests, journalTests, redactionTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests, credentialTests}
 	if Thorough {

@@ -29,7 +29,7 @@ var storeys = [][]string{
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and the effects of a decision.
-	{"ancestors.go", "ask.go", "carry_out.go", "check_values.go", "seal_values.go", "match_rules.go", "handover.go"},
+	{"ancestors.go", "listed_requesters.go", "ask.go", "carry_out.go", "check_values.go", "seal_values.go", "match_rules.go", "handover.go"},
 }
 
 const commandStorey = 3

@@ -1,4 +1,4 @@
-// Whether the person may allow a request that excludes who asked for it. Lists do not say so: the service is asked about each.
+// Whether the person may allow a request that excludes who asked for it. A list says that they may. The service is asked about the others.
 
 import { useEffect, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { lookUp } from "./inbox.js";

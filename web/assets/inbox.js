@@ -64,10 +64,10 @@ export function promptOf(view, kind, resolution) {
 }
 
 // barredBy returns why who looks may not allow an approval: "" when they may, undefined when only
-// looking it up tells.
-function barredBy({ request, run, requester_excluded: excluded }) {
+// looking it up tells. A list that says they may not does not say why.
+function barredBy({ request, run, requester_excluded: excluded, may_decide: may }) {
   if (excluded) return excluded.detail;
-  return request.exclude_requester && !run ? undefined : "";
+  return request.exclude_requester && !run && !may ? undefined : "";
 }
 
 const orders = {

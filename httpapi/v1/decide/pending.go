@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/v1/paging"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -21,9 +23,9 @@ var pendingList = paging.List{Cursor: "q", Keys: 3, Order: "session_id_asc,reque
 // filtered by session.
 func (h *handlers) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	reader := wire.ActorName(r)
-	return listPending(h, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool, explained *api.PendingExplanation) api.PendingApprovalView {
+	return listPending(h, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool, of note) api.PendingApprovalView {
 		view := pending.ApprovalView(reader)
-		view.Explain = explained
+		view.Explain, view.MayDecide = of.explain, of.mayDecide
 		if summary {
 			wire.Summarize(&view.Request)
 		}
@@ -33,14 +35,14 @@ func (h *handlers) listApprovals(w http.ResponseWriter, r *http.Request) error {
 
 func (h *handlers) listQuestions(w http.ResponseWriter, r *http.Request) error {
 	reader := wire.ActorName(r)
-	return listPending(h, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool, explained *api.PendingExplanation) api.PendingQuestionView {
+	return listPending(h, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool, of note) api.PendingQuestionView {
 		view := pending.QuestionView(reader)
-		view.Explain = explained
+		view.Explain, view.MayDecide = of.explain, of.mayDecide
 		return view
 	})
 }
 
-func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool, explained *api.PendingExplanation) View) error {
+func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, kind model.RequestKind, view func(pending *model.PendingRequest, summary bool, of note) View) error {
 	p, err := paging.Of(r, pendingList)
 	if err != nil {
 		return err
@@ -56,21 +58,21 @@ func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, 
 		q.After = &reads.RequestPosition{SessionID: p.After[0], RunID: p.After[1], RequestID: p.After[2]}
 	}
 	var openAtMs int64
-	explained := map[string]*api.PendingExplanation{}
+	notes := map[string]note{}
 	return paging.Serve(w, r, &p, q, paging.Source[reads.RequestQuery, model.PendingRequest, View]{
 		FilterIDs: []string{q.SessionID},
 		Rows: func(ctx context.Context, q reads.RequestQuery) (rows []model.PendingRequest, err error) {
 			if rows, openAtMs, err = h.pending(ctx, q); err != nil {
 				return nil, err
 			}
-			return rows, h.addNotes(ctx, rows, explained)
+			return rows, h.addNotes(r.WithContext(ctx), rows, notes)
 		},
 		Count: func(ctx context.Context, q reads.RequestQuery) (int64, error) {
 			q.OpenAtMs = openAtMs
 			return h.Store.Reader(ctx).CountPendingRequests(ctx, q)
 		},
 		View: func(row *model.PendingRequest) View {
-			return view(row, summary, explained[row.Request.Handle])
+			return view(row, summary, notes[row.Request.Handle])
 		},
 		Keys: func(row *model.PendingRequest) []string {
 			return []string{row.Request.SessionID, row.Request.RunID, row.Request.RequestID}
@@ -78,18 +80,55 @@ func listPending[View any](h *handlers, w http.ResponseWriter, r *http.Request, 
 	})
 }
 
-// addNotes adds what there is to say about each request, by handle. Within a time limit: a list never waits for its notes.
-func (h *handlers) addNotes(ctx context.Context, rows []model.PendingRequest, notes map[string]*api.PendingExplanation) error {
-	limited, cancel := context.WithTimeout(ctx, h.readsTimeout)
+// note is what a list says of an open request besides its view.
+type note struct {
+	explain   *api.PendingExplanation
+	mayDecide *bool
+}
+
+// addNotes adds the notes of the rows, by handle. Within a time limit: a list never waits for its notes.
+func (h *handlers) addNotes(r *http.Request, rows []model.PendingRequest, notes map[string]note) error {
+	limited, cancel := context.WithTimeout(r.Context(), h.readsTimeout)
 	defer cancel()
-	texts, err := h.explain(limited, rows)
-	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+	err := h.readNotes(r.WithContext(limited), rows, notes)
+	if r.Context().Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
 		return nil
 	}
+	return err
+}
+
+func (h *handlers) readNotes(r *http.Request, rows []model.PendingRequest, notes map[string]note) error {
+	caller := auth.From(r.Context())
+	mayDecide := func(*model.Request) *bool { return nil }
+	if actor, err := wire.Actor(r); err == nil && caller != nil {
+		listed, err := runs.ReadRequesters(r.Context(), h.unscoped, rows)
+		if err != nil {
+			return err
+		}
+		mayDecide = listed.MayDecide(caller, actor)
+	}
+	for i := range rows {
+		notes[rows[i].Request.Handle] = note{mayDecide: mayDecide(&rows[i].Request)}
+	}
+	texts, err := h.explain(r.Context(), rows)
 	for i, text := range texts {
-		notes[rows[i].Request.Handle] = text
+		of := notes[rows[i].Request.Handle]
+		if of.explain = text; of.mayDecide != nil && !*of.mayDecide && caller.May(auth.Decide) && caller.Via != auth.ViaOpen {
+			of.explain = requested(text)
+		}
+		notes[rows[i].Request.Handle] = of
 	}
 	return err
+}
+
+// requested adds to what there is to say of a row that the caller's allow is refused because they asked for it.
+func requested(e *api.PendingExplanation) *api.PendingExplanation {
+	const text = "You asked for it: someone else has to allow it."
+	if e == nil {
+		return &api.PendingExplanation{Text: text}
+	}
+	e.Text = text + " " + e.Text
+	return e
 }
 
 // pending reads open requests. A request past its deadline stays open until the sweep expires it a

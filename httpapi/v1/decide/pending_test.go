@@ -3,12 +3,15 @@ package decide
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -20,24 +23,28 @@ func TestNotesThatTakeTooLongAreLeftOut(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	notes := map[string]*api.PendingExplanation{}
+	call := func(ctx context.Context) *http.Request {
+		return httptest.NewRequestWithContext(auth.With(ctx, &auth.Identity{Principal: "user:ada", Role: api.RoleOperator}), http.MethodGet, "/v1/approvals", http.NoBody)
+	}
+	notes := map[string]note{}
 	h := &handlers{explain: hangs, readsTimeout: time.Nanosecond}
-	require.NoError(t, h.addNotes(t.Context(), rows, notes))
-	require.Empty(t, notes)
+	require.NoError(t, h.addNotes(call(t.Context()), rows, notes))
+	require.Nil(t, notes["a"].explain)
+	require.True(t, *notes["a"].mayDecide, "that needs no read")
 
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	h.readsTimeout = time.Hour
-	require.ErrorIs(t, h.addNotes(left, rows, notes), context.Canceled)
+	require.ErrorIs(t, h.addNotes(call(left), rows, notes), context.Canceled)
 
 	broken := errors.New("broken")
 	h.explain = func(context.Context, []model.PendingRequest) ([]*api.PendingExplanation, error) { return nil, broken }
-	require.ErrorIs(t, h.addNotes(t.Context(), rows, notes), broken)
+	require.ErrorIs(t, h.addNotes(call(t.Context()), rows, notes), broken)
 
-	note := &api.PendingExplanation{Text: "No worker."}
+	said := &api.PendingExplanation{Text: "No worker."}
 	h.explain = func(context.Context, []model.PendingRequest) ([]*api.PendingExplanation, error) {
-		return []*api.PendingExplanation{note}, nil
+		return []*api.PendingExplanation{said}, nil
 	}
-	require.NoError(t, h.addNotes(t.Context(), rows, notes))
-	require.Same(t, note, notes["a"])
+	require.NoError(t, h.addNotes(call(t.Context()), rows, notes))
+	require.Same(t, said, notes["a"].explain)
 }

@@ -17,7 +17,7 @@ import (
 type handlers struct {
 	*kit.Calls
 
-	unscoped     runs.ValueReader
+	unscoped     Unscoped
 	explain      Explain
 	maxRuleAgeMs int64
 	readsTimeout time.Duration
@@ -26,10 +26,15 @@ type handlers struct {
 // Explain returns one line about each of these open requests, nil where there is nothing to say.
 type Explain func(ctx context.Context, rows []model.PendingRequest) ([]*api.PendingExplanation, error)
 
-// Routes returns the routes. unscoped reads sessions outside of the caller's scope, to find who asked for a request.
-// maxRuleAgeMs is the longest lifetime of a rule created with a decision, 0 for no maximum; readsTimeout limits the
+// Unscoped reads sessions outside of the caller's scope, to find who asked for a request.
+type Unscoped interface {
+	runs.ValueReader
+	runs.AskerReader
+}
+
+// Routes returns the routes. maxRuleAgeMs is the longest lifetime of a rule created with a decision, 0 for no maximum; readsTimeout limits the
 // reads about a request or a list, which is then shown without the rest.
-func Routes(calls *kit.Calls, unscoped runs.ValueReader, explain Explain, maxRuleAgeMs int64, readsTimeout time.Duration) []wire.Route {
+func Routes(calls *kit.Calls, unscoped Unscoped, explain Explain, maxRuleAgeMs int64, readsTimeout time.Duration) []wire.Route {
 	h := &handlers{calls, unscoped, explain, maxRuleAgeMs, readsTimeout}
 	return []wire.Route{
 		wire.Get("/v1/sessions/{session_id}/approvals", auth.Read, h.listApprovals),

@@ -302,7 +302,10 @@ func (h *handlers) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	frames := stream.InboxFrames{Reader: wire.ActorName(r), Summary: summary}
+	frames := stream.InboxFrames{Caller: auth.From(r.Context()), Summary: summary}
+	if frames.Actor, err = wire.Actor(r); err != nil {
+		frames.Caller = nil // a decision with these headers would be refused
+	}
 	viewing, err := wire.QueryFlag(wire.Query(r), "viewing")
 	if err != nil {
 		return err

@@ -907,6 +907,8 @@ export interface components {
             acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             explain?: components["schemas"]["PendingExplanation"];
+            /** @description Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a session with more than seven others above it. */
+            may_decide?: boolean;
             /** @description The parent of the session, when a child session asks. */
             parent_session_id?: components["schemas"]["ID"];
             request: components["schemas"]["ApprovalRequest"];
@@ -931,6 +933,8 @@ export interface components {
             acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             explain?: components["schemas"]["PendingExplanation"];
+            /** @description Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a session with more than seven others above it. */
+            may_decide?: boolean;
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
             /** @description The parent of the session, when a child session asks. Absent in a session's own view. */
@@ -1190,7 +1194,7 @@ export interface components {
             context?: components["schemas"]["RequestView"][];
             /** @enum {string} */
             kind: "approval" | "question";
-            /** @description Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open request: whether an allow or an answer by this caller would be accepted now. */
+            /** @description Only of an open request: whether an allow or an answer by this caller would be accepted now. */
             may_decide?: boolean;
             parent_channel_ids?: string[];
             parent_project_ids?: string[];

@@ -71,3 +71,8 @@ test("only what the service says the person may allow is allowed", async () => {
   assert.deepEqual(reasons(), ["not read", "your own request", notKnown]);
   asks.stop();
 });
+
+test("a list that says that the person may decide leaves nothing to look up", () => {
+  const of = may_decide => promptOf({ session_id: "s", run_id: "r", agent_id: "a", may_decide, request: { id: "a", handle: "may", tool_name: "x", created_at_ms: 1, exclude_requester: true } }, "approval").barred;
+  assert.deepEqual([true, false, undefined].map(of), ["", undefined, undefined]);
+});

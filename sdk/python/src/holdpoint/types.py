@@ -885,6 +885,10 @@ class PendingApprovalView(TypedDict):
     acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
     explain: NotRequired[PendingExplanation]
+    # Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for
+    # a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a
+    # session with more than seven others above it.
+    may_decide: NotRequired[bool]
     # The parent of the session, when a child session asks.
     parent_session_id: NotRequired[str]
     request: ApprovalRequest
@@ -915,6 +919,10 @@ class PendingQuestionView(TypedDict):
     acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
     explain: NotRequired[PendingExplanation]
+    # Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for
+    # a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a
+    # session with more than seven others above it.
+    may_decide: NotRequired[bool]
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
     # The parent of the session, when a child session asks. Absent in a session's own view.
@@ -1198,8 +1206,7 @@ class RequestView(TypedDict):
     # in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long.
     context: NotRequired[list[RequestView]]
     kind: Literal['approval', 'question']
-    # Only in `GET /v1/requests/{handle}` and the reply of its acknowledgement, of an open request: whether an allow or an
-    # answer by this caller would be accepted now.
+    # Only of an open request: whether an allow or an answer by this caller would be accepted now.
     may_decide: NotRequired[bool]
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
