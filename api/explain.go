@@ -77,7 +77,7 @@ type RequestExplanation struct {
 	// MaxRecipients. Of a settled request it has no pending ones.
 	Notified []ExplainedNotice `json:"notified,omitempty"`
 	// NotReached has whom the steps of the open request's escalation selected and who got no message since, at
-	// most MaxNotReached.
+	// most MaxNotReached. Without an escalation it has the people who may decide and have no verified address.
 	NotReached []ExplainedNotReached `json:"not_reached,omitempty"`
 	// NotifyAtMs is when people will be notified of the request.
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`

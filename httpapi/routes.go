@@ -48,7 +48,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 		}
 	}
 	if options.Notify != nil {
-		explained.Channels = options.Notify.Channels()
+		explained.Channels, explained.Reachable = options.Notify.Channels(), options.Notify.Reachable
 	}
 	program := about{options.Version, options.OpenAPIYAML, options.OpenAPIJSON}
 	return slices.Concat(

@@ -28,6 +28,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/notify/channels"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
@@ -386,8 +387,14 @@ func TestOnlyThoseWhoMayDecideAreTold(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Keyring.Revoke(t.Context(), gone, true))
 
-		raise(t, maker, "s", "a")
+		as("silent", api.CreateTokenBody{Role: api.RoleOperator})
+		runID := raise(t, maker, "s", "a")
 		eventually(t, "the message", func() bool { return len(s.http.about("Agent coder")) > 0 })
+		run, err := admin.GetRun(t.Context(), runID)
+		require.NoError(t, err)
+		explained, err := admin.ExplainRequest(t.Context(), run.PendingApprovals[0].Handle)
+		require.NoError(t, err)
+		require.Equal(t, []api.ExplainedNotReached{{Who: "user:silent", WhyNot: runs.WhyNoAddress}}, explained.NotReached)
 		raise(t, maker, "other-1", "b")
 		eventually(t, "the messages", func() bool { return len(s.http.about("Agent coder")) == 3 })
 		require.Len(t, slices.DeleteFunc(s.http.about("Agent coder"), func(m string) bool { return !strings.Contains(m, "/root\n") }), 2)

@@ -136,6 +136,16 @@ func (s *Service) reachableBy(ctx context.Context, principals []string) ([]runs.
 	return to, nil
 }
 
+// Reachable returns those of these principals, at most api.MaxRecipients, who have a verified address on a channel. Errors:
+// errors of the store.
+func (s *Service) Reachable(ctx context.Context, principals []string) (reachable []string, err error) {
+	to, err := s.reachableBy(ctx, principals)
+	for _, recipient := range to {
+		reachable = append(reachable, recipient.Principal)
+	}
+	return reachable, err
+}
+
 // open returns an open request before its deadline, with its run; otherwise nil.
 func (s *Service) open(ctx context.Context, handle string) (*model.Request, *model.Run, error) {
 	found, err := s.options.Reader.DecisionByHandle(ctx, handle)

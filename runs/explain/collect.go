@@ -42,6 +42,9 @@ type Collector struct {
 
 	// Channels are the channels that notify people; none if the service notifies nobody.
 	Channels []string
+	// Reachable returns those of these principals who have a verified address on one of the channels. It is nil if the
+	// service notifies nobody.
+	Reachable func(ctx context.Context, principals []string) ([]string, error)
 	// Messages tells what became of the messages about the rows of a list; nil if that is not known.
 	Messages reads.Messages
 
@@ -83,6 +86,9 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 			return nil, err
 		}
 		facts.Notices = notices(handle)
+		if facts.Unreachable, err = c.unreachable(ctx, &found.Request, &facts.People, facts.Notices); err != nil {
+			return nil, err
+		}
 		rows := []model.PendingRequest{found.PendingRequest}
 		silentMs, err := c.silent(ctx, rows)
 		if err != nil {
@@ -244,8 +250,13 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 			if err != nil {
 				return err
 			}
+			unreachable, err := c.unreachable(ctx, request, &people, notices(request.Handle))
+			if err != nil {
+				return err
+			}
 			facts.Requests = append(facts.Requests, RequestFacts{
-				NowMs: facts.NowMs, Request: request, RunKind: run.Kind, People: people, Notices: notices(request.Handle), Reader: actor.Name,
+				Unreachable: unreachable,
+				NowMs:       facts.NowMs, Request: request, RunKind: run.Kind, People: people, Notices: notices(request.Handle), Reader: actor.Name,
 				AgentID: run.AgentID, SilentMs: silentMs[request.Handle], Watched: watched[request.Handle],
 			})
 		}

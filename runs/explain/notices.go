@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -141,6 +142,32 @@ func (c *Collector) notices(ctx context.Context, run *model.Run, sinceMs int64) 
 		of.Nobody = !silent && whole && len(of.Sent) == 0 && of.AtMs == 0 && len(pending) < maxPending
 		return of
 	}, nil
+}
+
+// unreachable returns the people who may decide an open request without steps of an escalation, were not notified of it, and
+// have no verified address: at most api.MaxNotReached, of the first api.MaxMayDecide who may. It is empty before people are
+// notified, and where nobody has turned notifications on.
+func (c *Collector) unreachable(ctx context.Context, request *model.Request, people *People, notices *Notices) (without []string, err error) {
+	if c.Reachable == nil || notices == nil || notices.AtMs != 0 || request.Escalates() || people.Anyone {
+		return nil, nil
+	}
+	for _, principal := range people.May[:min(len(people.May), api.MaxMayDecide)] {
+		if strings.HasPrefix(principal, runs.SelectUser) {
+			without = append(without, principal)
+		}
+	}
+	if len(without) == 0 {
+		return nil, nil
+	}
+	with, err := c.Reachable(ctx, without)
+	if err != nil || len(with) == 0 && slices.Equal(c.Channels, []string{api.PushChannel}) {
+		return nil, err
+	}
+	for i := range notices.Sent {
+		with = append(with, notices.Sent[i].Who)
+	}
+	without = slices.DeleteFunc(without, func(principal string) bool { return slices.Contains(with, principal) })
+	return without[:min(len(without), api.MaxNotReached)], nil
 }
 
 // settledNotices reads the notifications about a settled request that were sent, and whether they were withdrawn.

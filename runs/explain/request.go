@@ -21,6 +21,8 @@ type RequestFacts struct {
 	Reader string
 	// Notices is nil where the service notifies nobody.
 	Notices *Notices
+	// Unreachable are people who may decide and have no verified address, of a request without an escalation.
+	Unreachable []string
 	// AgentID is the run's, and SilentMs how long no worker has asked for the agent's runs; 0 if one is there
 	// or that is not known.
 	AgentID  string
@@ -114,6 +116,9 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		e.Notified, e.NotifyAtMs = notices.notified(), notices.AtMs
 		e.Text += notices.text(f.NowMs)
 		e.NotReached = notReached(request)
+		for _, principal := range f.Unreachable {
+			e.NotReached = append(e.NotReached, api.ExplainedNotReached{Who: principal, WhyNot: runs.WhyNoAddress})
+		}
 		e.Text += notReachedText(e.NotReached)
 		if e.Next = next(request, notices.AtMs); e.Next != nil && len(notices.Sent) > 0 {
 			e.Text += nextText(e.Next, f.NowMs)

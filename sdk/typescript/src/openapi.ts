@@ -1161,7 +1161,7 @@ export interface components {
             next?: components["schemas"]["ExplainedNext"];
             /** @description Set if a decision would wait for a worker, as in a list. */
             no_worker_since_ms?: components["schemas"]["TimeMs"];
-            /** @description Whom the steps of the escalation selected, and who got no message since. */
+            /** @description Whom the steps of the escalation selected, and who got no message since. Without an escalation, who may decide and has no verified address, once people were to be notified. */
             not_reached?: components["schemas"]["ExplainedNotReached"][];
             /** @description The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a settled request there are no pending ones. */
             notified?: components["schemas"]["ExplainedNotice"][];

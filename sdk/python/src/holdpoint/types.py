@@ -1157,7 +1157,8 @@ class RequestExplanation(TypedDict):
     next: NotRequired[ExplainedNext]
     # Set if a decision would wait for a worker, as in a list.
     no_worker_since_ms: NotRequired[int]
-    # Whom the steps of the escalation selected, and who got no message since.
+    # Whom the steps of the escalation selected, and who got no message since. Without an escalation, who may decide and has
+    # no verified address, once people were to be notified.
     not_reached: NotRequired[list[ExplainedNotReached]]
     # The notifications of people about the request, by the channels of the replica that answers. They have no addresses. Of a
     # settled request there are no pending ones.
