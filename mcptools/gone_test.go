@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/mcptools"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/store"
@@ -82,17 +84,87 @@ func TestAnAgentThatIsGoneIsShownAndFindsItsDecision(t *testing.T) {
 	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not now"})
 	denied := s.told(again, "check_decision", `{"run_id":"`+open.RunID+`","wait_seconds":0}`)
 	require.Equal(t, "denied", denied.Status)
+}
 
-	// A call that only looks is not watched.
-	s.told(again, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":0}`)
-	nowMs.Add(time.Hour.Milliseconds())
-	require.Empty(t, note())
+// A client that polls is shown as gone half an hour after its last poll, and the next one brings it back.
+func TestAClientThatNoLongerPollsIsShownAsGone(t *testing.T) {
+	t.Parallel()
+	const look = `{"tool_name":"deploy","input":{"to":"production"},"key":"d1","wait_seconds":0}`
+	for name, begin := range map[string]func(s *scene, r *replica) (poll func()){
+		"a task": func(_ *scene, r *replica) func() {
+			task := r.ask(takesTask, "request_approval", deploy, nil)
+			return func() { require.Equal(t, "working", r.task(takesTask, "tasks/get", task.TaskID).Status) }
+		},
+		"a form": func(s *scene, r *replica) func() {
+			shown := r.ask(forms, "request_approval", deploy, nil)
+			shown.only(s)
+			return func() {
+				shown = r.ask(forms, "request_approval", deploy, map[string]any{"requestState": shown.RequestState})
+				shown.only(s)
+			}
+		},
+		"a permission prompt": func(s *scene, r *replica) func() {
+			r.ask(forms, "permission_prompt", touch, nil).only(s)
+			return func() { r.ask(forms, "check_decision", `{"run_id":"`+s.pending().RunID+`"}`, nil).only(s) }
+		},
+		"a look": func(s *scene, r *replica) func() {
+			poll := func() {
+				require.Equal(t, "pending", r.ask(mcp.ClientCapabilities{}, "request_approval", look, nil).told(s).Status)
+			}
+			poll()
+			return poll
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var nowMs atomic.Int64
+			nowMs.Store(time.Now().UnixMilli())
+			service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Store: store.Options{NowMs: nowMs.Load}})
+			s := &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
+			note := func() string {
+				if explained := s.pending().Explain; explained != nil {
+					return explained.Text
+				}
+				return ""
+			}
+			r := s.replica(mcptools.Options{})
+			r.nowMs.Store(nowMs.Load())
+			later := func(passed time.Duration) string {
+				nowMs.Add(passed.Milliseconds())
+				r.nowMs.Add(passed.Milliseconds())
+				return note()
+			}
+			const gone = "The agent that asked has been away for 50 min. It gets the decision when it asks again; otherwise the request is withdrawn in 6 days."
+			poll := begin(s, r)
+			require.Empty(t, later(20*time.Minute))
+			poll()
+			require.Empty(t, later(20*time.Minute), "it polled meanwhile")
+			require.Equal(t, gone, later(time.Hour))
+			poll()
+			require.Empty(t, note())
+			require.Equal(t, gone, later(80*time.Minute))
+			open := s.pending()
+			s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow})
+			nowMs.Add((100 * time.Hour).Milliseconds())
+			require.Equal(t, "allowed", s.told(s.agent(), "check_decision", `{"run_id":"`+open.RunID+`","wait_seconds":0}`).Status)
+		})
+	}
 }
 
 // A request whose agent stays away for seven days is withdrawn: the person's list does not have it any more, and the agent that comes
 // back reads that it was cancelled.
 func TestTheRequestOfAnAgentThatStaysAwayIsWithdrawn(t *testing.T) {
 	t.Parallel()
+	for name, wait := range map[string]string{"held": "", "polled": `,"wait_seconds":0`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testStaysAway(t, wait)
+		})
+	}
+}
+
+func testStaysAway(t *testing.T, wait string) {
+	t.Helper()
 	const day = 24 * time.Hour
 	var nowMs atomic.Int64
 	nowMs.Store(time.Now().UnixMilli())
@@ -100,8 +172,10 @@ func TestTheRequestOfAnAgentThatStaysAwayIsWithdrawn(t *testing.T) {
 	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Store: store.Options{NowMs: nowMs.Load}})
 	s := &scene{T: t, service: service, person: service.Connect(client.WithActor("ada"))}
 	renewed := make(renewals, 100)
-	leave := s.calling(service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), "request_approval", `{"tool_name":"deploy","input":{}}`)
-	<-renewed
+	leave := s.calling(service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), "request_approval", `{"tool_name":"deploy","input":{}`+wait+`}`)
+	if wait == "" {
+		<-renewed
+	}
 	open := s.pending()
 	leave()
 	// looks makes the check that is due, as a service does that was up all the time.

@@ -187,7 +187,7 @@ type raisedCall struct {
 
 // raise raises a call, or finds the existing one with its key. A permission prompt is held by this
 // process and withdrawn when the process ends. A held call of another tool is kept for a model that asks
-// again, and one that is not held stays open: a client polls its task, or sends back its form or link.
+// again, and one that is not held for a client that polls its task, or sends back its form or link.
 func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, p putting) (*raisedCall, error) {
 	call := *p.call
 	if call.SessionID == "" && call.Key != "" {
@@ -199,7 +199,7 @@ func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, p putti
 		var raised *ask.Raised
 		var err error
 		if parks || p.wait == 0 {
-			raised, err = t.asker.Raise(ctx, call)
+			raised, err = t.asker.RaisePolled(ctx, call, keptFor)
 		} else {
 			raised, err = t.asker.RaiseKept(ctx, call, keptFor)
 		}

@@ -87,7 +87,7 @@ func NewServer(options Options) *mcp.Server {
 		// The list depends on the caller, so shared caches must not keep it.
 		SetCacheable: func(_ context.Context, _ mcp.Request, result *mcp.Cacheable) { result.CacheScope = "private" },
 	})
-	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Session: options.Session, Escalation: options.Escalation, Patience: options.Patience}}
+	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Session: options.Session, Escalation: options.Escalation, Patience: options.Patience, NowMs: options.NowMs}}
 	t.waits = &Waits{options: &t.Options, readers: map[string]Reader{}}
 	if parks {
 		if err := tasks.Serve(server, t.waits); err != nil {

@@ -48,6 +48,8 @@ type Asker struct {
 	// counts as read. Its error is returned, and the same call with the same key may still read the
 	// decision. It is called again after [client.ErrUnavailable]. It needs WithGrants.
 	Check func(context.Context, *Answer) error
+	// NowMs, if set, is the clock by which a polled call is renewed; see [Asker.RaisePolled].
+	NowMs func() int64
 	// OnRaised, if set, is told the handle of a request that this process has raised.
 	OnRaised func(handle string)
 }
@@ -67,7 +69,8 @@ type Call struct {
 	Question *api.UserQuestionRequest
 	// checkpoint is for the worker that claims the decided run.
 	checkpoint api.JSON
-	// keptFor is set for a kept call; see [Asker.RaiseKept].
+	// keptBy and keptFor are set for a kept or polled call; see [Asker.RaiseKept].
+	keptBy  string
 	keptFor time.Duration
 }
 
@@ -265,7 +268,7 @@ func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Du
 		params.Claim = &api.ClaimOptions{WorkerID: workerID(), LeaseMs: lease.Milliseconds()}
 		suspension.Hold = true
 		if call.keptFor > 0 {
-			params.Claim.WorkerID, suspension.AbandonedAfterMs = keeper, call.keptFor.Milliseconds()
+			params.Claim.WorkerID, suspension.AbandonedAfterMs = call.keptBy, call.keptFor.Milliseconds()
 		} else {
 			suspension.CancelWhenAbandoned = true
 		}

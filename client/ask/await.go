@@ -63,7 +63,7 @@ func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (
 			return answer, nil
 		case err == nil:
 			outlasts = client.Away
-			a.keep(ctx, answer.Run)
+			a.keep(ctx, answer.Run, a.renewal(answer.Run))
 			patience = time.Now().Add(a.patience())
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -181,9 +181,9 @@ func readerOf(run *api.RunView) string {
 // take completes a decided run and returns it, or nil if another process holds it. Before that it
 // reads what the service signed, which only the holder of the lease gets.
 func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*api.RunView, error) {
-	if r.raised.fence == "" && kept(run) && !r.foreign {
+	if r.raised.fence == "" && keptLeaseOf(run) != 0 && !r.foreign {
 		r.raised.fence, r.assumed = firstFence, true
-		r.keep(ctx, run) // what the service signs lasts no longer than the lease
+		r.keep(ctx, run, keptLease) // what the service signs lasts no longer than the lease
 	}
 	if r.raised.fence == "" {
 		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
