@@ -174,14 +174,14 @@ func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (ma
 	if len(silentMs) == 0 {
 		return nil, nil
 	}
-	// A busy worker asks for no more runs.
+	// A busy worker asks for no more runs. The holder of a call only waits for its own decision.
 	leased, _, err := c.Workers.LeasedRuns(ctx, api.MaxLeasesShown+1)
 	if err != nil || len(leased) > api.MaxLeasesShown {
 		return nil, err
 	}
 	busy := map[string]bool{}
 	for i := range leased {
-		busy[leased[i].AgentID] = true
+		busy[leased[i].AgentID] = busy[leased[i].AgentID] || leased[i].Kind != api.KindCall
 	}
 	for i := range rows {
 		if busy[rows[i].AgentID] {

@@ -111,6 +111,10 @@ func TestNoWorker(t *testing.T) {
 	w.knownMs, w.others = 30*minute, true
 	require.EqualValues(t, now-12*minute, w.explain(t, pending("a"))[0].NoWorkerSinceMs, "the other replica tells what workers ask for")
 
+	w = gone()
+	w.leased = []model.Run{{AgentID: "coder", Kind: api.KindCall}}
+	require.NotNil(t, w.explain(t, pending("a"))[0], "the holder of a call claims no other run")
+
 	for name, c := range map[string]struct {
 		change func(*workers)
 		row    model.PendingRequest
