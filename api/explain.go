@@ -232,8 +232,8 @@ type ExplainedRun struct {
 type ExplainedHolder struct {
 	WorkerID    string `json:"worker_id"`
 	LeaseLeftMs int64  `json:"lease_left_ms"`
-	// UpdatedAtMs is as in [HeldLease].
-	UpdatedAtMs int64 `json:"updated_at_ms"`
+	// LastHeartbeatMs is the time of the run's last change, by a heartbeat or otherwise.
+	LastHeartbeatMs int64 `json:"last_heartbeat_ms"`
 }
 
 // Relation says whose run another run is.

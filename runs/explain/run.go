@@ -46,7 +46,7 @@ func Run(f *RunFacts) api.RunExplanation {
 		SessionID: run.SessionID, RunID: run.RunID, AgentID: run.AgentID, Status: run.Status, NowMs: f.NowMs, Owed: f.Owed,
 	}
 	if run.Leased(f.NowMs) {
-		e.HeldBy = &api.ExplainedHolder{WorkerID: run.WorkerID, LeaseLeftMs: run.LeaseExpiresAtMs - f.NowMs, UpdatedAtMs: run.UpdatedAtMs}
+		e.HeldBy = &api.ExplainedHolder{WorkerID: run.WorkerID, LeaseLeftMs: run.LeaseExpiresAtMs - f.NowMs, LastHeartbeatMs: run.UpdatedAtMs}
 	}
 	switch {
 	case model.Terminal(run.Status):
@@ -55,6 +55,7 @@ func Run(f *RunFacts) api.RunExplanation {
 		waiting(f, &e)
 	case e.HeldBy != nil:
 		e.State, e.SinceMs = api.ExplainHeld, run.StartedAtMs
+		// Decisions change the run too, and the last heartbeat alone is not stored.
 		e.Text = fmt.Sprintf("Worker %s has the run. The run last changed %s, and the worker's lease ends in %s.",
 			run.WorkerID, ago(run.UpdatedAtMs, f.NowMs), span(e.HeldBy.LeaseLeftMs))
 	case run.ClaimableAtMs > f.NowMs:

@@ -1386,9 +1386,9 @@ export interface components {
             finding?: string;
             /** @description The worker with the lease. */
             held_by?: {
+                /** @description When the run last changed, by a heartbeat or otherwise. */
+                last_heartbeat_ms: components["schemas"]["TimeMs"];
                 lease_left_ms: number;
-                /** @description When the run last changed: a heartbeat, an event, or a decision about it. */
-                updated_at_ms: components["schemas"]["TimeMs"];
                 worker_id: components["schemas"]["ID"];
             };
             /** @description The moment of the explanation by the service's clock. */

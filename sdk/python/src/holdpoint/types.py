@@ -1427,9 +1427,9 @@ class RunEventEntry(TypedDict):
 
 class RunExplanationHeldBy(TypedDict):
     # The worker with the lease.
+    # When the run last changed, by a heartbeat or otherwise.
+    last_heartbeat_ms: int
     lease_left_ms: int
-    # When the run last changed: a heartbeat, an event, or a decision about it.
-    updated_at_ms: int
     worker_id: str
 
 
