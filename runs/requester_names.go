@@ -66,6 +66,25 @@ func (r requesters) and(line string) requesters {
 	return r + "\n" + requesters(line)
 }
 
+// joined returns the names of several lists, or everybody if there are more than maxRequesters.
+func joined(lists []requesters) requesters {
+	known := map[string]bool{"": true}
+	var names []string
+	for _, list := range lists {
+		for name := range strings.SplitSeq(string(list), "\n") {
+			switch {
+			case known[name]:
+				continue
+			case len(names) == maxRequesters:
+				return everybody
+			}
+			known[name] = true
+			names = append(names, name)
+		}
+	}
+	return requesters(strings.Join(names, "\n"))
+}
+
 // ancestors are the requesters of the ancestor sessions, read before the lock. Nil means that they
 // were not read.
 type ancestors *requesters

@@ -55,8 +55,7 @@ type hearing interface{ Hears() bool }
 type Store interface {
 	reads.Reader
 	Within(scope reads.Scope) reads.Reader
-	Owners(ctx context.Context, runIDs []string) (map[string]reads.Owners, error)
-	runs.AskerReader
+	runs.ListReader
 	NowMs(ctx context.Context) (int64, error)
 	Subscribe(func(reads.Notice)) (unsubscribe func())
 }

@@ -18,11 +18,10 @@ type Worklist interface {
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
 	// DataKeys returns the data keys of runs with sensitive values after a run, in the order of run_id.
 	DataKeys(ctx context.Context, after string, limit int) ([]RunKey, error)
-	// Owners returns the owner of each existing run, keyed by run_id. The ids must be valid.
+	// Owners returns the owners of each existing run, keyed by run_id. The ids must be valid.
 	Owners(ctx context.Context, runIDs []string) (map[string]Owners, error)
-	// Askers returns who asked in existing sessions and runs, and what is above them, by their ids. The ids must be
-	// valid.
-	Askers(ctx context.Context, sessionIDs, runIDs []string) (map[string]SessionAskers, map[string]RunAskers, error)
+	// Requesters returns the requesters of each existing session, keyed by session_id. The ids must be valid.
+	Requesters(ctx context.Context, sessionIDs []string) (map[string]Requesters, error)
 	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none has one, and
 	// the engine's current time.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
@@ -89,20 +88,14 @@ type Gauge interface {
 	Vitals(ctx context.Context, limit int) (*model.Vitals, error)
 }
 
-// Owners are the principals that created a run and that claimed it last.
+// Owners are the principals that created a run and that claimed it last, its session, and the run above it, "" for none.
 type Owners struct {
-	Principal, HolderPrincipal string
+	Principal, HolderPrincipal, SessionID, ParentRunID string
 }
 
-// SessionAskers are the requesters of a session, as its row has them, and the session above it, "" for none.
-type SessionAskers struct {
-	Requesters, ParentSessionID string
-}
-
-// RunAskers are the owners of a run, its session, and the run above it, "" for none.
-type RunAskers struct {
-	Owners
-	SessionID, ParentRunID string
+// Requesters are the requesters of a session, as its row has them, and the session above it, "" for none.
+type Requesters struct {
+	Names, ParentSessionID string
 }
 
 // Holding is what a run's row says of its worker.

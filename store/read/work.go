@@ -256,35 +256,26 @@ func (r *Reader) RuleChanges(ctx context.Context, since int64, limit, maxBytes i
 }
 
 const sqlOwners = `
-SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, '') FROM runs AS r`
+SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, ''), r.session_id, coalesce(r.parent_run_id, '') FROM runs AS r`
 
 const sqlHoldings = `
 SELECT r.run_id, r.attached, r.fence, r.started_at_ms = r.submitted_at_ms AND r.fence = 1 FROM runs AS r`
 
 // Owners implements reads.Worklist.
 func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]reads.Owners, error) {
-	targets := func(o *reads.Owners) []any { return []any{&o.Principal, &o.HolderPrincipal} }
+	targets := func(o *reads.Owners) []any {
+		return []any{&o.Principal, &o.HolderPrincipal, &o.SessionID, &o.ParentRunID}
+	}
 	return keyed(ctx, r.db, &filter{}, sqlOwners, "r.run_id", runIDs, targets)
 }
 
-const sqlSessionAskers = `
+const sqlRequesters = `
 SELECT s.session_id, coalesce(s.requesters, ''), coalesce(s.parent_session_id, '') FROM sessions AS s`
 
-const sqlRunAskers = `
-SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, ''), r.session_id, coalesce(r.parent_run_id, '') FROM runs AS r`
-
-// Askers implements reads.Worklist.
-func (r *Reader) Askers(ctx context.Context, sessionIDs, runIDs []string) (map[string]reads.SessionAskers, map[string]reads.RunAskers, error) {
-	ofSession := func(a *reads.SessionAskers) []any { return []any{&a.Requesters, &a.ParentSessionID} }
-	sessions, err := keyed(ctx, r.db, &filter{}, sqlSessionAskers, "s.session_id", sessionIDs, ofSession)
-	if err != nil {
-		return nil, nil, err
-	}
-	ofRun := func(a *reads.RunAskers) []any {
-		return []any{&a.Principal, &a.HolderPrincipal, &a.SessionID, &a.ParentRunID}
-	}
-	byRun, err := keyed(ctx, r.db, &filter{}, sqlRunAskers, "r.run_id", runIDs, ofRun)
-	return sessions, byRun, err
+// Requesters implements reads.Worklist.
+func (r *Reader) Requesters(ctx context.Context, sessionIDs []string) (map[string]reads.Requesters, error) {
+	targets := func(a *reads.Requesters) []any { return []any{&a.Names, &a.ParentSessionID} }
+	return keyed(ctx, r.db, &filter{}, sqlRequesters, "s.session_id", sessionIDs, targets)
 }
 
 // Holdings implements reads.Presence.

@@ -71,11 +71,13 @@ var scopeTests = map[string]func(*harness){
 	"scopes/every list has what its caller reaches": func(h *harness) {
 		agentOf, makerOf, owners := map[string]string{}, map[string]string{}, map[string]reads.Owners{}
 		create := func(c runs.CreateRun, maker string) {
-			c.Principal, owners[c.RunID] = maker, reads.Owners{Principal: maker}
+			c.Principal, owners[c.RunID] = maker, reads.Owners{Principal: maker, SessionID: c.SessionID}
 			h.do(&c)
 		}
 		claim := func(runID, holder string) int64 {
-			owners[runID] = reads.Owners{Principal: owners[runID].Principal, HolderPrincipal: holder}
+			of := owners[runID]
+			of.HolderPrincipal = holder
+			owners[runID] = of
 			return fenceOf(h, h.do(&runs.ClaimRun{RunID: runID, WorkerID: "worker", Principal: holder}))
 		}
 		of := func(runID string) (string, string) { return owners[runID].Principal, owners[runID].HolderPrincipal }

@@ -29,7 +29,7 @@ type Explain func(ctx context.Context, rows []model.PendingRequest) ([]*api.Pend
 // Unscoped reads sessions outside of the caller's scope, to find who asked for a request.
 type Unscoped interface {
 	runs.ValueReader
-	runs.AskerReader
+	runs.ListReader
 }
 
 // Routes returns the routes. maxRuleAgeMs is the longest lifetime of a rule created with a decision, 0 for no maximum; readsTimeout limits the
