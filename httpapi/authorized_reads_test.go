@@ -86,7 +86,7 @@ func TestEveryReadHasTheCallersScope(t *testing.T) {
 			return len(names), err
 		},
 		"LeasedRuns": func(ctx context.Context) (int, error) {
-			list, _, err := held.Reader(ctx).LeasedRuns(ctx, 10)
+			list, _, err := held.Reader(ctx).LeasedRuns(ctx, reads.LeaseQuery{Limit: 10})
 			return len(list), err
 		},
 		"Claimable":            lists(held, reads.Reader.Claimable, reads.ClaimableQuery{Limit: 10}),

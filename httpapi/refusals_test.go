@@ -387,6 +387,6 @@ func (s *brokenStore) SessionNames(context.Context, []string) (map[string]model.
 	return nil, s.err
 }
 
-func (s *brokenStore) LeasedRuns(context.Context, int) ([]model.Run, int64, error) {
+func (s *brokenStore) LeasedRuns(context.Context, reads.LeaseQuery) ([]model.Run, int64, error) {
 	return nil, 0, s.err
 }

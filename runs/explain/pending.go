@@ -20,7 +20,7 @@ const SilentMs = 120_000
 type Workers interface {
 	reads.Presence
 	// LeasedRuns is defined by reads.Reader.
-	LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error)
+	LeasedRuns(ctx context.Context, q reads.LeaseQuery) (leased []model.Run, nowMs int64, err error)
 }
 
 // OfPending explains the rows of a list in one line each; nil where there is nothing to say.
@@ -175,13 +175,13 @@ func (c *Collector) silent(ctx context.Context, rows []model.PendingRequest) (ma
 		return nil, nil
 	}
 	// A busy worker asks for no more runs. The holder of a call only waits for its own decision.
-	leased, _, err := c.Workers.LeasedRuns(ctx, api.MaxLeasesShown+1)
+	leased, _, err := c.Workers.LeasedRuns(ctx, reads.LeaseQuery{Limit: api.MaxLeasesShown + 1, WithoutCalls: true})
 	if err != nil || len(leased) > api.MaxLeasesShown {
 		return nil, err
 	}
 	busy := map[string]bool{}
 	for i := range leased {
-		busy[leased[i].AgentID] = busy[leased[i].AgentID] || leased[i].Kind != api.KindCall
+		busy[leased[i].AgentID] = true
 	}
 	for i := range rows {
 		if busy[rows[i].AgentID] {

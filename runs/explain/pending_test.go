@@ -51,9 +51,10 @@ func (w *workers) Watched(_ context.Context, handles []string) (map[string]reads
 	return found, nil
 }
 
-func (w *workers) LeasedRuns(_ context.Context, limit int) ([]model.Run, int64, error) {
+func (w *workers) LeasedRuns(_ context.Context, q reads.LeaseQuery) ([]model.Run, int64, error) {
 	w.reads++
-	return w.leased[:min(limit, len(w.leased))], now, nil
+	leased := slices.DeleteFunc(slices.Clone(w.leased), func(run model.Run) bool { return q.WithoutCalls && run.Kind == api.KindCall })
+	return leased[:min(q.Limit, len(leased))], now, nil
 }
 
 func (w *workers) PersonMessages(_ context.Context, _, handles []string, limit int) (found []reads.PersonMessage, whole bool, _ error) {
@@ -112,7 +113,7 @@ func TestNoWorker(t *testing.T) {
 	require.EqualValues(t, now-12*minute, w.explain(t, pending("a"))[0].NoWorkerSinceMs, "the other replica tells what workers ask for")
 
 	w = gone()
-	w.leased = []model.Run{{AgentID: "coder", Kind: api.KindCall}}
+	w.leased = slices.Repeat([]model.Run{{AgentID: "coder", Kind: api.KindCall}}, api.MaxLeasesShown+1)
 	require.NotNil(t, w.explain(t, pending("a"))[0], "the holder of a call claims no other run")
 
 	for name, c := range map[string]struct {

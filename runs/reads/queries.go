@@ -42,6 +42,13 @@ type RunQuery struct {
 	WithCalls bool
 }
 
+// LeaseQuery selects runs whose lease is in force.
+type LeaseQuery struct {
+	Limit int
+	// WithoutCalls leaves out the runs of kind [api.KindCall], whose holders claim no other runs.
+	WithoutCalls bool
+}
+
 // RunPosition is the keyset cursor of a list of runs.
 type RunPosition struct {
 	// Over says that the run is terminal. With PriorityActive it is the first sort key, false first.

@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -80,12 +81,15 @@ func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.De
 }
 
 // LeasedRuns implements reads.Reader.
-func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error) {
+func (r *Reader) LeasedRuns(ctx context.Context, q reads.LeaseQuery) (leased []model.Run, nowMs int64, err error) {
 	var found records
 	var moments []int64
 	f := filter{args: r.now()}
 	f.runWithin(&r.scope, "r")
-	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT CAST(" + f.argument(max(limit, 0)) + " AS bigint)"
+	if q.WithoutCalls {
+		f.and("r.kind <> ?", string(api.KindCall))
+	}
+	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT CAST(" + f.argument(max(q.Limit, 0)) + " AS bigint)"
 	err = r.lists.AskAtOneMoment(ctx,
 		Query{sql, f.args, found.readRuns},
 		Query{r.sql.Now, r.now(), into(columns.Itself[int64], &moments)})

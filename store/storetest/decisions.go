@@ -125,8 +125,8 @@ var decisionTests = map[string]func(*harness){
 		held.Hold = true
 		h.do(&runs.Suspend{RunID: "r-2", Fence: fence, Suspension: held})
 		h.do(&runs.Suspend{RunID: "r-3", Fence: h.run("r-3").Run.Fence, Suspension: approvals("a")})
-		leases := func(limit int) (ids []string) {
-			leased, nowMs, err := h.store.LeasedRuns(h.ctx, limit)
+		leases := func(q reads.LeaseQuery) (ids []string) {
+			leased, nowMs, err := h.store.LeasedRuns(h.ctx, q)
 			require.NoError(h, err)
 			for i := range leased {
 				require.Greater(h, leased[i].LeaseExpiresAtMs, nowMs)
@@ -135,9 +135,12 @@ var decisionTests = map[string]func(*harness){
 			}
 			return ids
 		}
-		require.Equal(h, []string{"w-1/r-2", "w-2/r-1"}, leases(10), "queued and let go: nobody holds them")
-		require.Equal(h, []string{"w-1/r-2"}, leases(1))
+		require.Equal(h, []string{"w-1/r-2", "w-2/r-1"}, leases(reads.LeaseQuery{Limit: 10}), "queued and let go: nobody holds them")
+		require.Equal(h, []string{"w-1/r-2"}, leases(reads.LeaseQuery{Limit: 1}))
+		h.do(&runs.CreateRun{SessionID: "s-5", SessionGiven: true, RunID: "call", Kind: api.KindCall, Input: api.JSON(`1`), Suspend: &held, Claim: &api.ClaimOptions{WorkerID: "w-0", LeaseMs: 1_000}})
+		require.Equal(h, []string{"w-0/call"}, leases(reads.LeaseQuery{Limit: 1}))
+		require.Equal(h, []string{"w-1/r-2", "w-2/r-1"}, leases(reads.LeaseQuery{Limit: 2, WithoutCalls: true}))
 		h.clock.Advance(1_000)
-		require.Empty(h, leases(10))
+		require.Empty(h, leases(reads.LeaseQuery{Limit: 10}))
 	},
 }

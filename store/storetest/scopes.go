@@ -151,7 +151,7 @@ var scopeTests = map[string]func(*harness){
 			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
 		requireScoped(h, "leases", func(within reads.Reader) ([]model.Run, error) {
-			leased, _, err := within.LeasedRuns(h.ctx, 1000)
+			leased, _, err := within.LeasedRuns(h.ctx, reads.LeaseQuery{Limit: 1000})
 			return leased, err
 		}, nil, func(scope *reads.Scope, row *model.Run) bool {
 			made, holds := of(row.RunID)

@@ -96,7 +96,7 @@ func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err := (&paging.List{}).CheckFilters(wire.Query(r), ""); err != nil {
 		return err
 	}
-	leased, nowMs, err := h.Store.Reader(r.Context()).LeasedRuns(r.Context(), api.MaxLeasesShown+1)
+	leased, nowMs, err := h.Store.Reader(r.Context()).LeasedRuns(r.Context(), reads.LeaseQuery{Limit: api.MaxLeasesShown + 1})
 	if err != nil {
 		return err
 	}
