@@ -145,14 +145,14 @@ func (c *Collector) notices(ctx context.Context, run *model.Run, sinceMs int64) 
 }
 
 // unreachable returns the people who may decide an open request without steps of an escalation, were not notified of it, and
-// have no verified address: at most api.MaxNotReached, of the first api.MaxMayDecide who may. It is empty before people are
+// have no verified address: at most api.MaxNotReached, of the first api.MaxMayDecide. It is empty before people are
 // notified, and where nobody has turned notifications on.
 func (c *Collector) unreachable(ctx context.Context, request *model.Request, people *People, notices *Notices) (without []string, err error) {
 	if c.Reachable == nil || notices == nil || notices.AtMs != 0 || request.Escalates() || people.Anyone {
 		return nil, nil
 	}
-	for _, principal := range people.May[:min(len(people.May), api.MaxMayDecide)] {
-		if strings.HasPrefix(principal, runs.SelectUser) {
+	for _, principal := range people.May {
+		if strings.HasPrefix(principal, runs.SelectUser) && len(without) < api.MaxMayDecide {
 			without = append(without, principal)
 		}
 	}
