@@ -2,7 +2,6 @@ package docstest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/emersion/go-smtp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/holdpoint/holdpoint/cli"
 )
 
 // mailServer hands on the text of each mail.
@@ -33,21 +30,6 @@ func (m *mailServer) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	m.mails <- string(text)
 	return err
-}
-
-// urlOf tells the URL that a service greets with.
-type urlOf struct{ at chan string }
-
-var greeting = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-
-func (u *urlOf) Write(p []byte) (int, error) {
-	if found := greeting.Find(p); found != nil {
-		select {
-		case u.at <- string(found):
-		default: // it is known already
-		}
-	}
-	return len(p), nil
 }
 
 // TestAnAddressIsVerifiedAsThePageSays starts a service with the file of the page, adds an address with the page's first command,
@@ -78,56 +60,29 @@ func TestAnAddressIsVerifiedAsThePageSays(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}()
-	folder := t.TempDir()
-	file := filepath.Join(folder, "channels.yaml")
+	file := filepath.Join(t.TempDir(), "channels.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(channels, host, "smtp://"+listener.Addr().String(), 1)), 0o600))
 
-	environment := map[string]string{"HOLDPOINT_LISTEN": "127.0.0.1:0", "HOLDPOINT_DATABASE": "sqlite:" + filepath.Join(folder, "holdpoint.db")}
-	run := func(ctx context.Context, words []string, stdout io.Writer) (code int, stderr string) {
-		var errs bytes.Buffer
-		code = cli.Run(ctx, words, func(name string) (string, bool) {
-			value, is := environment[name]
-			return value, is
-		}, strings.NewReader(""), stdout, &errs)
-		return code, errs.String()
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	greeted, ended := &urlOf{at: make(chan string, 1)}, make(chan struct{})
-	var status int
-	var log string
-	go func() {
-		defer close(ended)
-		status, log = run(ctx, []string{"serve", "--channels", file}, greeted)
-	}()
-	defer func() {
-		stop()
-		<-ended
-		require.Zero(t, status, log)
-	}()
-	var url string
-	select {
-	case url = <-greeted.at:
-	case <-ended:
-		t.Fatalf("serve ended with %d: %s", status, log)
-	}
-	told := func(command string) string {
-		var stdout bytes.Buffer
-		words := strings.Fields(strings.ReplaceAll(command, `"`, "") + " --server " + url)[1:]
-		code, stderr := run(t.Context(), words, &stdout)
-		require.Zero(t, code, "%s: %s", command, stderr)
-		return stdout.String()
-	}
 	first := func(pattern, text string) string {
 		found := regexp.MustCompile(pattern).FindStringSubmatch(text)
 		require.NotNil(t, found, text)
 		return found[1]
 	}
-	added := told(commands[0])
-	require.Regexp(t, `(?m)^verified: +no`, added)
-	sent := first(`(?m)^Code: (\d{6})\r?$`, <-mail.mails)
-	require.Contains(t, commands[1], address)
-	require.Contains(t, commands[1], code)
-	verify := strings.NewReplacer(address, first(`(?m)^address id: +(address_\S+)`, added), code, sent).Replace(commands[1])
-	require.NotRegexp(t, `(?m)^verified: +no`, told(verify))
-	require.Regexp(t, `address_\S+ +mail +ada@example\.com `, told("holdpoint me addresses list"))
+	startOnce(t, page, []string{"serve", "--channels", file}, func(url string) {
+		told := func(command string) string {
+			var stdout bytes.Buffer
+			words := strings.Fields(strings.ReplaceAll(command, `"`, "") + " --server " + url)[1:]
+			code, stderr := runIn(t.Context(), nil, words, &stdout)
+			require.Zero(t, code, "%s: %s", command, stderr)
+			return stdout.String()
+		}
+		added := told(commands[0])
+		require.Regexp(t, `(?m)^verified: +no`, added)
+		sent := first(`(?m)^Code: (\d{6})\r?$`, <-mail.mails)
+		require.Contains(t, commands[1], address)
+		require.Contains(t, commands[1], code)
+		verify := strings.NewReplacer(address, first(`(?m)^address id: +(address_\S+)`, added), code, sent).Replace(commands[1])
+		require.NotRegexp(t, `(?m)^verified: +no`, told(verify))
+		require.Regexp(t, `address_\S+ +mail +ada@example\.com `, told("holdpoint me addresses list"))
+	})
 }

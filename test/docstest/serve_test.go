@@ -3,7 +3,9 @@ package docstest
 import (
 	"bytes"
 	"context"
+	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,15 +18,17 @@ import (
 // services are the marks of TestServicesOfPagesStart, each with the number of services of its block.
 var services = map[string]int{"sqlite": 3, "retention": 1}
 
-// greeted tells when a service has greeted, which it does once it answers.
+// greeted tells the URL that a service greets with once it answers.
 type greeted struct {
 	once sync.Once
-	at   chan struct{}
+	url  chan string
 }
 
+var greeting = regexp.MustCompile(`http://[^\s/]*\w`)
+
 func (g *greeted) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("http://")) {
-		g.once.Do(func() { close(g.at) })
+	if url := greeting.Find(p); url != nil {
+		g.once.Do(func() { g.url <- string(url) })
 	}
 	return len(p), nil
 }
@@ -44,14 +48,15 @@ func TestServicesOfPagesStart(t *testing.T) {
 			words := strings.Fields(command)
 			require.NotEmpty(t, words, "%v: %s", b, line)
 			require.Equal(t, "holdpoint", words[0], "%v: %s", b, line)
-			startOnce(t, line, words[1:])
+			startOnce(t, line, words[1:], func(string) {})
 			started[name]++
 		}
 	}
 	require.Equal(t, services, started)
 }
 
-func startOnce(t *testing.T, line string, words []string) {
+// startOnce starts a service on a free port, uses it, and stops it.
+func startOnce(t *testing.T, line string, words []string, use func(url string)) {
 	t.Helper()
 	folder := t.TempDir()
 	for i := range words {
@@ -61,21 +66,32 @@ func startOnce(t *testing.T, line string, words []string) {
 		"HOLDPOINT_LISTEN": "127.0.0.1:0", "HOLDPOINT_DATABASE": "sqlite:" + filepath.Join(folder, "holdpoint.db"),
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	stdout := &greeted{at: make(chan struct{})}
-	var stderr bytes.Buffer
-	ended := make(chan int, 1)
+	stdout, ended := &greeted{url: make(chan string, 1)}, make(chan struct{})
+	var code int
+	var stderr string
 	go func() {
-		ended <- cli.Run(ctx, words, func(name string) (string, bool) {
-			value, is := environment[name]
-			return value, is
-		}, strings.NewReader(""), stdout, &stderr)
+		defer close(ended)
+		code, stderr = runIn(ctx, environment, words, stdout)
+	}()
+	defer func() {
+		stop()
+		<-ended
+		require.Zero(t, code, "%s: %s", line, stderr)
 	}()
 	select {
-	case <-stdout.at:
-	case code := <-ended:
-		t.Fatalf("%s ended with %d: %s", line, code, &stderr)
+	case url := <-stdout.url:
+		use(url)
+	case <-ended:
+		t.Fatalf("%s ended with %d: %s", line, code, stderr)
 	}
-	stop()
-	require.Zero(t, <-ended, "%s: %s", line, &stderr)
+}
+
+// runIn runs a command with an environment.
+func runIn(ctx context.Context, environment map[string]string, words []string, stdout io.Writer) (code int, stderr string) {
+	var errs bytes.Buffer
+	code = cli.Run(ctx, words, func(name string) (string, bool) {
+		value, is := environment[name]
+		return value, is
+	}, strings.NewReader(""), stdout, &errs)
+	return code, errs.String()
 }
