@@ -40,6 +40,7 @@ func testExplain(t *testing.T, a *rig) {
 		require.Equal(t, "held", why(t, probe).at("state"))
 		require.Equal(t, "w", why(t, probe).at("held_by", "worker_id"))
 		require.Greater(t, why(t, probe).at("held_by", "lease_left_ms"), 0.0)
+		require.Equal(t, a.get(t, "/v1/runs/"+probe).at("updated_at_ms"), why(t, probe).at("held_by", "last_heartbeat_ms"))
 
 		a.post(t, "/v1/runs/"+run+"/cancel", `{}`).want(http.StatusOK)
 		require.Equal(t, "over", why(t, run).at("state"))

@@ -1386,7 +1386,7 @@ export interface components {
             finding?: string;
             /** @description The worker with the lease. */
             held_by?: {
-                /** @description When the run last changed, by a heartbeat or otherwise. */
+                /** @description When the run last changed. A heartbeat changes it, and so do an event and a decision. */
                 last_heartbeat_ms: components["schemas"]["TimeMs"];
                 lease_left_ms: number;
                 worker_id: components["schemas"]["ID"];

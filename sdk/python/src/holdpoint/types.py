@@ -1427,7 +1427,7 @@ class RunEventEntry(TypedDict):
 
 class RunExplanationHeldBy(TypedDict):
     # The worker with the lease.
-    # When the run last changed, by a heartbeat or otherwise.
+    # When the run last changed. A heartbeat changes it, and so do an event and a decision.
     last_heartbeat_ms: int
     lease_left_ms: int
     worker_id: str
