@@ -1,6 +1,8 @@
 package ask_test
 
 import (
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,5 +45,37 @@ func TestAnotherTokenReadsTheDecisionOfAKeptCall(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, api.OutcomeAllowed, answer.Outcome, "%+v", answer)
 		require.False(t, answer.Spent)
+	}
+}
+
+// heartbeats counts renewals of leases.
+type heartbeats struct{ sent atomic.Int64 }
+
+func (h *heartbeats) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/heartbeat") {
+		h.sent.Add(1)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A client that polls often does not have the service write a renewal for each look.
+func TestAPolledCallIsRenewedSeldom(t *testing.T) {
+	t.Parallel()
+	var nowMs atomic.Int64
+	nowMs.Store(time.Now().UnixMilli())
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Store: store.Options{NowMs: nowMs.Load}})
+	renewed := &heartbeats{}
+	asker := &ask.Asker{Client: service.Connect(client.WithHTTPClient(&http.Client{Transport: renewed})), AgentID: "coder", NowMs: nowMs.Load}
+	raised, err := asker.RaisePolled(t.Context(), ask.Call{Approval: &api.ApprovalRequest{ToolName: "deploy", Input: api.JSON(`{}`)}}, 24*time.Hour)
+	require.NoError(t, err)
+	for i, look := range []struct {
+		passed time.Duration
+		want   int64
+	}{{0, 0}, {4 * time.Minute, 0}, {time.Minute, 1}, {0, 1}, {4 * time.Minute, 1}, {25 * time.Minute, 2}, {time.Hour, 3}} {
+		nowMs.Add(look.passed.Milliseconds())
+		answer, err := asker.Await(t.Context(), raised.RunID, 0)
+		require.NoError(t, err)
+		require.Empty(t, answer.Outcome)
+		require.Equal(t, look.want, renewed.sent.Load(), "look %d", i)
 	}
 }
