@@ -31,11 +31,8 @@ type AppendEvents struct {
 	// record.
 	Events []api.JSON
 
-	// keyDigest is the stored digest of the idempotency key, "" without a key. canonical is the body
-	// that a keyed call's fingerprint covers.
-	keyDigest string
-	canonical []byte
-	parsed    []appendedEvent
+	heldKey
+	parsed []appendedEvent
 	// digests and bodies hold the events that are stored unchanged.
 	digests []string
 	bodies  []api.JSON
@@ -57,15 +54,6 @@ func (c *AppendEvents) Spec() Spec {
 
 // Needs implements Command.
 func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
-
-// recordKey returns the key of the call's idempotency record. It contains only a digest of the
-// caller's key.
-func (c *AppendEvents) recordKey(sessionID string) *model.RecordKey {
-	if c.keyDigest == "" {
-		return nil
-	}
-	return recordKey(model.OperationRelease, sessionID, "events/"+c.keyDigest)
-}
 
 // appendedEvent has the members of a worker's event that the service reads.
 type appendedEvent struct {
@@ -159,14 +147,12 @@ func (c *AppendEvents) checkSize() error {
 	return nil
 }
 
-// prepareKey computes the digest and fingerprint body of a keyed call. The body contains digests of
-// the events, so little is hashed under the lock.
+// prepareKey prepares the key of a keyed call. The fingerprint covers digests of the events, so little is hashed under
+// the lock.
 func (c *AppendEvents) prepareKey() error {
 	if err := prepareKey(&c.IdempotencyKey); err != nil || c.IdempotencyKey == "" {
 		return err
 	}
-	// A string always has a canonical form.
-	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
 	digests := slices.Clone(c.digests)
 	for i, text := range c.Events {
 		if digests[i] == "" {
@@ -182,7 +168,7 @@ func (c *AppendEvents) prepareKey() error {
 	if err != nil {
 		return noCanonicalForm()
 	}
-	c.canonical, err = canonicalBody(map[string]string{"events": events, "fence": model.FenceText(c.Fence)})
+	c.heldKey, err = heldKeyOf("events", c.IdempotencyKey, map[string]string{"events": events, "fence": model.FenceText(c.Fence)})
 	return err
 }
 
@@ -223,8 +209,7 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	key := c.recordKey(w.state.SessionID)
-	if reply, done, err := w.findRecord(key, run.RunID, c.canonical, nil); done {
+	if reply, done, err := c.find(w, run); done {
 		return reply, err
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
@@ -242,9 +227,6 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 	}
 	run.StalledAttempts = 0
 	w.saveRun(run)
-	if key != nil {
-		record := w.writeRecord(*key, fingerprint(key.Operation, run.RunID, c.canonical), run.RunID)
-		record.EventID = w.session.LastEventID
-	}
+	c.write(w, run, w.session.LastEventID)
 	return Reply{LastEventID: w.session.LastEventID}, nil
 }

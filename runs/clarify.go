@@ -230,7 +230,7 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 			w.storeCheckpoint(run, c.Checkpoint)
 		}
 		if c.startsResume(run) {
-			w.ackResolutions(run, nil)
+			run.ResumeAfter = resumeAfter(run, nil)
 		}
 		run.SuspensionID = c.suspensionID
 		run.Attempt = 0

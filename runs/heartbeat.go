@@ -54,13 +54,7 @@ func (c *Heartbeat) decide(w *workingCopy) (Reply, error) {
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
 	}
-	if c.Checkpoint != nil {
-		w.storeCheckpoint(run, c.Checkpoint)
-		// Without settled_after, the checkpoint of a worker that is not attached includes no decision.
-		if run.Attached || c.SettledAfter != nil {
-			w.ackResolutions(run, c.SettledAfter)
-		}
-	}
+	w.takeCheckpoint(run, c.Checkpoint, c.SettledAfter)
 	w.extendLease(run, c.LeaseMs)
 	return Reply{LeaseExpiresAtMs: run.LeaseExpiresAtMs}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -44,6 +45,40 @@ func recordKey(operation model.Operation, scope, key string) *model.RecordKey {
 		return nil
 	}
 	return &model.RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
+}
+
+// heldKey is the optional idempotency key of a call about one run, of which only a digest is stored.
+type heldKey struct {
+	// digest is "" without a key. prefix distinguishes the kinds of calls.
+	prefix, digest string
+	// canonical is the body that the fingerprint covers.
+	canonical []byte
+}
+
+func heldKeyOf(prefix, key string, body map[string]string) (heldKey, error) {
+	// A string always has a canonical form.
+	digest, _ := document.Digest(key)
+	canonical, err := canonicalBody(body)
+	return heldKey{prefix, digest, canonical}, err
+}
+
+func (k *heldKey) recordKey(sessionID string) *model.RecordKey {
+	if k.digest == "" {
+		return nil
+	}
+	return recordKey(model.OperationRelease, sessionID, k.prefix+"/"+k.digest)
+}
+
+// find is findRecord.
+func (k *heldKey) find(w *workingCopy, run *model.Run) (reply Reply, done bool, err error) {
+	return w.findRecord(k.recordKey(run.SessionID), run.RunID, k.canonical, nil)
+}
+
+// write writes the record of a call with a key. eventID is its last event, or 0.
+func (k *heldKey) write(w *workingCopy, run *model.Run, eventID int64) {
+	if key := k.recordKey(run.SessionID); key != nil {
+		w.writeRecord(*key, fingerprint(key.Operation, run.RunID, k.canonical), run.RunID).EventID = eventID
+	}
 }
 
 // CallerScope returns the scope of a key whose call names no session. It includes the principal, so

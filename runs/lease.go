@@ -50,15 +50,22 @@ func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
 	w.saveRun(run)
 }
 
-// ackResolutions moves the watermark of the next Resume past the resolutions that a checkpoint
-// includes: those up to settledAfter. If that is nil, the checkpoint includes all resolutions,
-// which the worker got with its claim. For an attached worker it then includes none, because the
-// service cannot know which resolutions it has read (docs/spec/v1.md#checkpoint).
-func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
-	run.ResumeAfter = resumeAfter(run, settledAfter)
+// takeCheckpoint stores the checkpoint of a heartbeat or a release, if there is one.
+func (w *workingCopy) takeCheckpoint(run *model.Run, checkpoint api.JSON, settledAfter *int64) {
+	if checkpoint == nil {
+		return
+	}
+	w.storeCheckpoint(run, checkpoint)
+	// Without settled_after, the checkpoint of a worker that is not attached includes no decision.
+	if run.Attached || settledAfter != nil {
+		run.ResumeAfter = resumeAfter(run, settledAfter)
+	}
 }
 
-// resumeAfter returns where the next Resume starts after a checkpoint; see ackResolutions.
+// resumeAfter returns the resolution after which the next Resume starts once a checkpoint is stored. It includes
+// the resolutions up to settledAfter. If that is nil, it includes all resolutions, which the worker got with
+// its claim. For an attached worker it then includes none, because the service cannot know which resolutions it
+// has read (docs/spec/v1.md#checkpoint).
 func resumeAfter(run *model.Run, settledAfter *int64) int64 {
 	switch {
 	case settledAfter != nil:

@@ -28,7 +28,7 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 		w.storeCheckpoint(run, s.Checkpoint)
 	}
 	if startsResume(run, s.Suspension) {
-		w.ackResolutions(run, s.SettledAfter)
+		run.ResumeAfter = resumeAfter(run, s.SettledAfter)
 	}
 	if s.secrets != nil && s.secrets.values {
 		run.DataKey = s.secrets.dataKey

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -28,10 +27,7 @@ type RedeemGrant struct {
 	WithoutLease bool
 	ExpiresAtMs  int64
 
-	// keyDigest is the stored digest of the idempotency key, "" without a key. canonical is the body
-	// that a keyed call's fingerprint covers.
-	keyDigest string
-	canonical []byte
+	heldKey
 }
 
 // Spec implements Command.
@@ -51,20 +47,10 @@ func (c *RedeemGrant) prepare(*Call, IDSource) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
-	// A string always has a canonical form.
-	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
+	// The record stops the key from redeeming another grant.
 	var err error
-	c.canonical, err = canonicalBody(map[string]string{"jti": c.JTI})
+	c.heldKey, err = heldKeyOf("grant", c.IdempotencyKey, map[string]string{"jti": c.JTI})
 	return err
-}
-
-// recordKey returns the key of the record that stops a key from redeeming another grant. It
-// contains only a digest of the caller's key, as the stored redemption does.
-func (c *RedeemGrant) recordKey(sessionID string) *model.RecordKey {
-	if c.keyDigest == "" {
-		return nil
-	}
-	return recordKey(model.OperationRelease, sessionID, "grant/"+c.keyDigest)
 }
 
 func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
@@ -82,14 +68,14 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	case request.Kind != model.KindApproval || request.Outcome != api.OutcomeAllowed || request.Handle != c.JTI:
 		return Reply{}, refusal.New(api.CodeInvalidGrant, "it is not the grant of request %s", c.RequestID)
 	}
-	caller, key := cmp.Or(w.actor, api.ResolvedBySystem), c.recordKey(w.state.SessionID)
-	_, recorded, err := w.findRecord(key, run.RunID, c.canonical, nil)
+	caller := cmp.Or(w.actor, api.ResolvedBySystem)
+	_, recorded, err := c.find(w, run)
 	if err != nil {
 		return Reply{}, err
 	}
 	if redeemed := request.Redeemed(); redeemed != nil {
 		redemption := redemptionOf(request, redeemed.GrantRedemption)
-		if c.keyDigest != "" && c.keyDigest == redeemed.KeyDigest && redeemed.Fence == model.FenceText(c.Fence) && redeemed.RedeemedBy == caller {
+		if c.digest != "" && c.digest == redeemed.KeyDigest && redeemed.Fence == model.FenceText(c.Fence) && redeemed.RedeemedBy == caller {
 			return Reply{Redemption: redemption, Existing: true}, nil
 		}
 		refused := refusal.New(api.CodeGrantRedeemed, "the grant of request %s was redeemed under fence %s", c.RequestID, redeemed.Fence)
@@ -103,9 +89,9 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, refusal.New(api.CodeGrantExpired, "the lease of run %s has run out, and the grant with it", run.RunID)
 	}
 	by := api.GrantRedemption{RedeemedAtMs: w.nowMs, RedeemedBy: caller, Fence: model.FenceText(c.Fence)}
-	w.redeemRequest(request, model.Redemption{GrantRedemption: by, KeyDigest: c.keyDigest})
-	if key != nil && !recorded {
-		w.writeRecord(*key, fingerprint(key.Operation, run.RunID, c.canonical), run.RunID)
+	w.redeemRequest(request, model.Redemption{GrantRedemption: by, KeyDigest: c.digest})
+	if !recorded {
+		c.write(w, run, 0)
 	}
 	w.emit(run, api.EventGrantRedeemed, grantRedeemedEvent{
 		Type: api.EventGrantRedeemed, RequestID: request.RequestID, JTI: request.Handle, ToolName: request.Approval().ToolName, GrantRedemption: by,

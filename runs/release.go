@@ -107,13 +107,7 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
 	}
-	if c.Checkpoint != nil {
-		w.storeCheckpoint(run, c.Checkpoint)
-		// Without settled_after, the checkpoint of a worker that is not attached includes no decision.
-		if run.Attached || c.SettledAfter != nil {
-			w.ackResolutions(run, c.SettledAfter)
-		}
-	}
+	w.takeCheckpoint(run, c.Checkpoint, c.SettledAfter)
 	stalled := false
 	if c.LastError == "" {
 		run.Attempt = max(run.Attempt-1, 0) // a released claim does not count as an attempt

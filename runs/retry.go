@@ -2,7 +2,6 @@ package runs
 
 import (
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -22,9 +21,7 @@ type RetryRun struct {
 	// Key is the optional idempotency key.
 	Key string
 
-	// keyDigest is the stored digest of the key; canonical is the body that the fingerprint covers.
-	keyDigest string
-	canonical []byte
+	heldKey
 }
 
 // Spec implements Command.
@@ -40,18 +37,9 @@ func (c *RetryRun) prepare(*Call, IDSource) error {
 	if err := prepareKey(&c.Key); err != nil || c.Key == "" {
 		return err
 	}
-	// A string always has a canonical form.
-	c.keyDigest, _ = document.Digest(c.Key)
 	var err error
-	c.canonical, err = document.Canonical(map[string]string{"retry": c.RunID})
+	c.heldKey, err = heldKeyOf("retry", c.Key, map[string]string{"retry": c.RunID})
 	return err
-}
-
-func (c *RetryRun) recordKey(sessionID string) *model.RecordKey {
-	if c.keyDigest == "" {
-		return nil
-	}
-	return recordKey(model.OperationRelease, sessionID, "retry/"+c.keyDigest)
 }
 
 func (c *RetryRun) decide(w *workingCopy) (Reply, error) {
@@ -59,8 +47,7 @@ func (c *RetryRun) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	key := c.recordKey(run.SessionID)
-	if _, done, err := w.findRecord(key, run.RunID, c.canonical, nil); err != nil {
+	if _, done, err := c.find(w, run); err != nil {
 		return Reply{}, err
 	} else if done {
 		return Reply{Run: w.recordOf(run), Existing: true}, nil
@@ -79,9 +66,7 @@ func (c *RetryRun) decide(w *workingCopy) (Reply, error) {
 			run.SessionID, w.session.ActiveRunID, run.RunID)
 	}
 	w.retryRun(run)
-	if key != nil {
-		w.writeRecord(*key, fingerprint(key.Operation, run.RunID, c.canonical), run.RunID)
-	}
+	c.write(w, run, 0)
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
