@@ -34,7 +34,7 @@ func CommandOf(e *model.Effect) (Command, error) {
 			return nil, err
 		}
 		return &DeliverAnswer{
-			SessionID: e.TargetSessionID, RunID: payload.RunID, RequestID: payload.RequestID,
+			SessionID: e.TargetSessionID, RunID: payload.RunID, RequestID: payload.RequestID, ClarificationRunID: e.RunID,
 			FromSessionID: e.SessionID, Message: payload.Message, Resolution: payload.Resolution,
 		}, nil
 	case api.EffectDrainSession:
@@ -107,9 +107,9 @@ func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) (Command, e
 	resolution.RequestID, resolution.ResolvedAtMs = payload.Request.ID, nowMs
 	return &DeliverAnswer{
 		SessionID: e.SessionID, RunID: payload.Requester.RequesterRunID, RequestID: payload.Request.ID,
-		FromSessionID: e.TargetSessionID,
-		Message:       document.Encode(clarificationMessage{messageTypeAnswer, model.ClarificationAnswerOf(payload.Request, resolution)}),
-		Resolution:    document.Encode(resolution),
+		ClarificationRunID: payload.RunID, FromSessionID: e.TargetSessionID,
+		Message:    document.Encode(clarificationMessage{messageTypeAnswer, model.ClarificationAnswerOf(payload.Request, resolution)}),
+		Resolution: document.Encode(resolution),
 	}, nil
 }
 

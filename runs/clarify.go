@@ -61,12 +61,15 @@ type OpenClarification struct {
 // and as the resolution with which a parked run resumes (docs/spec/v1.md#delivery). Only
 // effects issue this command; the message id makes it idempotent.
 //
-// Reply: Messages has the message; Existing. Errors: session_not_found, run_not_found;
-// mailbox_full, unless a run is parked on the answer.
+// Reply: Messages has the message; Existing. Errors: session_not_found; run_not_found, even if a later
+// run has the id; mailbox_full, unless a run is parked on the answer.
 type DeliverAnswer struct {
-	SessionID     string
-	RunID         string // the run that asked
-	RequestID     string
+	SessionID string
+	RunID     string // the run that asked
+	RequestID string
+	// ClarificationRunID is the clarification's run. If it is empty, as in tests, any run with the id gets the answer.
+	ClarificationRunID string
+
 	FromSessionID string
 	Message       api.JSON // payload of the message
 	Resolution    api.JSON // an api.Resolution, as recorded in the parent's session
@@ -349,8 +352,13 @@ func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	// A run that is parked on the answer always gets it: claiming the run acknowledges the message.
 	request := w.request(c.RunID, c.RequestID)
+	asked := request != nil && request.Kind == model.KindClarification && request.Clarification().WaitingOn.RunID == c.ClarificationRunID
+	if c.ClarificationRunID != "" && !asked {
+		// The run that asked is deleted, and a later run with its id has asked nothing, or something else.
+		return Reply{}, refusal.UnknownRun(c.RunID)
+	}
+	// A run that is parked on the answer always gets it: claiming the run acknowledges the message.
 	if parked := request != nil && request.Open() && request.Parked(); !parked {
 		if err := w.checkMailbox(len(c.Message)); err != nil {
 			return Reply{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/reads"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
 )
 
@@ -164,6 +165,33 @@ var retentionTests = map[string]func(*harness){
 		require.Zero(h, h.trim("p", 100), "its child is not over")
 		h.do(&runs.CancelRun{RunID: "son"})
 		require.True(h, h.trim("p", 100).Session)
+	},
+	"retention/an answer does not reach another run with the id": func(h *harness) {
+		fence := h.child("asks")
+		first := h.asked("asks", fence, "q", false)
+		h.do(&runs.Complete{RunID: "asks", Fence: fence})
+		h.clock.Advance(1)
+		require.Equal(h, 1, h.trim("child", 100).Runs, "its question to the parent stays open")
+
+		deliver := func(clarificationID, answered string) error {
+			h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", answered), Actor: person})
+			claimed := h.do(&runs.ClaimEffect{SessionID: "parent", EffectID: deliverID(clarificationID)})
+			_, err := h.store.Do(h.ctx, commandOf(claimed.Effect))
+			return err
+		}
+		fence = h.child("asks")
+		require.Equal(h, api.CodeRunNotFound, refusal.CodeOf(deliver(first, "left")), "this run has asked nothing")
+		second := h.asked("asks", fence, "q", true)
+		claimed := h.do(&runs.RetryEffect{SessionID: "parent", EffectID: deliverID(first)})
+		require.False(h, claimed.Existing)
+		_, err := h.store.Do(h.ctx, commandOf(claimed.Effect))
+		require.Equal(h, api.CodeRunNotFound, refusal.CodeOf(err), "this run has asked something else")
+		require.Equal(h, api.StatusWaitingForUserQuestion, h.run("asks").Run.Status)
+
+		require.NoError(h, deliver(second, "right"))
+		require.Equal(h, api.StatusRunning, h.run("asks").Run.Status)
+		settled := h.onlyRequest("asks")
+		require.Equal(h, answer("q", "right").Answers, settled.Recorded().Answers)
 	},
 	"retention/a session goes after its runs": func(h *harness) {
 		h.finish("s", "r")
