@@ -62,8 +62,11 @@ const (
 	MaxResumeRequests      = 10_000
 	MaxResumeBytes         = 16 << 20
 	MaxQuestionsPerRequest = 16
-	MaxOptionsPerQuestion  = 64
-	MaxPatternKeys         = 64
+	// MaxPartialAnswerBytes is the maximum total size of the answers to some questions of a request, if they come in
+	// several calls.
+	MaxPartialAnswerBytes = 1 << 20
+	MaxOptionsPerQuestion = 64
+	MaxPatternKeys        = 64
 	// MaxHints is the maximum number of hints of one request, of at most MaxHintLength bytes. As many more may
 	// come from rules.
 	MaxHints      = 8

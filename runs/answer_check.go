@@ -252,3 +252,24 @@ func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string
 	}
 	return answers, nil
 }
+
+// checkPartBytes returns invalid_request when the stored answers would be too large with another part. One part alone
+// is never too large. secret has the encrypted form of sensitive answers, or is nil.
+func checkPartBytes(question *api.UserQuestionRequest, answers []api.UserQuestionAnswer, secret *sealedDecision, at string) error {
+	if len(question.PartialAnswers) == 0 {
+		return nil
+	}
+	bytes := 0
+	if secret != nil {
+		bytes = len(secret.sealed)
+	} else {
+		bytes = len(document.Encode(answers))
+	}
+	if bytes <= api.MaxPartialAnswerBytes {
+		return nil
+	}
+	return refusal.Invalid(api.Fault{
+		Pointer: at + "/answers",
+		Detail:  fmt.Sprintf("request %s would have %d bytes of answers; at most %d are kept: answer all of its questions at once", question.ID, bytes, api.MaxPartialAnswerBytes),
+	})
+}

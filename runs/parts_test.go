@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -161,6 +162,24 @@ func TestPartOfAWholeIsTheWhole(t *testing.T) {
 	typed.Resolution.Value = api.JSON(`7`)
 	h.must(typed)
 	require.Equal(t, `7`, string(h.request("r", "q").Recorded().Value))
+}
+
+func TestPartsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	request := question("q")
+	request.Questions = nil
+	for _, id := range numbered("text-%d", 3) {
+		request.Questions = append(request.Questions, api.UserQuestion{ID: id, Question: id})
+	}
+	h.wait("r", request)
+	large := strings.Repeat("x", 600_000)
+	h.must(part("r", written("text-0", large)))
+	refused := h.refused(api.CodeInvalidRequest, part("r", written("text-1", large)))
+	require.Equal(t, "/resolution/answers", refused.Faults[0].Pointer)
+	h.must(part("r", written("text-1", "short")))
+	h.must(part("r", written("text-2", large)))
+	require.Equal(t, api.OutcomeAnswered, h.request("r", "q").Outcome, "the part that completes the answer is not kept")
 }
 
 func TestPartsOfAClarification(t *testing.T) {

@@ -234,6 +234,9 @@ func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Req
 		if err != nil {
 			return false, err
 		}
+		if err := checkPartBytes(&question, answers, secret, r.answersAt); err != nil {
+			return false, err
+		}
 		if secret != nil {
 			kept.Answers, answers = model.MaskAnswers(&question, given.Answers), model.MaskAnswers(&question, answers)
 			w.editRequest(request).Sealed = secret.sealed

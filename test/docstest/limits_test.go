@@ -34,6 +34,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"Requests in one":      {count(api.MaxRequestsPerSuspension)},
 		"Faults listed":        {count(api.MaxFaults)},
 		"Open requests of":     {count(api.MaxOpenRequests), size(api.MaxOpenRequestBytes)},
+		"Answers to some":      {size(api.MaxPartialAnswerBytes)},
 		"Questions in one":     {count(api.MaxQuestionsPerRequest), count(api.MaxOptionsPerQuestion)},
 		"Rules in force that": {
 			count(api.MaxRulesOfAllSessions), size(api.MaxRuleBytesOfAllSessions), count(api.MaxRulesOfSession), size(api.MaxRuleBytesOfSession),
