@@ -188,7 +188,8 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 }
 
 // onCallError says that a call on a session route names a request of another run than the active
-// one: an open request of a run that takes no slot, or a settled approval. That run's rows were not loaded.
+// one: an open request of a run that takes no slot, or a settled approval; or that its key was used for a run.
+// That run's rows may not be loaded.
 type onCallError struct{ runID string }
 
 func (e *onCallError) Error() string { return "the request is of run " + e.runID }

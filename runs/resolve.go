@@ -78,8 +78,12 @@ func (r *resolution) decide(w *workingCopy) (Reply, error) {
 	}
 	key := recordKey(r.operation, w.state.SessionID, r.key)
 	if reply, done, err := w.findRecord(key, r.runID, r.canonical, r.checked.keyed); done {
-		if run := w.state.Runs[reply.ReplayRunID]; run != nil && !w.reaches(run) {
+		switch run := w.state.Runs[reply.ReplayRunID]; {
+		case run != nil && !w.reaches(run):
 			return Reply{}, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was used for another run")
+		case err == nil && r.runID == "":
+			// Only a loaded run shows whether the key was used for an earlier run with its id.
+			return Reply{}, &onCallError{reply.ReplayRunID}
 		}
 		return reply, err
 	}

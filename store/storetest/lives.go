@@ -170,6 +170,33 @@ var lifeTests = map[string]func(*harness){
 		require.NotZero(h, h.run("again").Run.ClaimableAtMs)
 		RequireHealthy(h.ctx, h, h.store)
 	},
+	"lives/a key is for its own run alone": func(h *harness) {
+		for sessionID, decide := range map[string]func() *runs.ResolveApprovals{
+			"by-run":     func() *runs.ResolveApprovals { return &runs.ResolveApprovals{RunID: "run-by-run"} },
+			"by-session": func() *runs.ResolveApprovals { return &runs.ResolveApprovals{SessionID: "by-session"} },
+		} {
+			call := func() (runs.Reply, error) {
+				command := decide()
+				command.Resolutions, command.Key, command.Actor = allow("a"), "k", person
+				return h.store.Do(h.ctx, command)
+			}
+			runID := "run-" + sessionID
+			h.wait(sessionID, runID, approvals("a"))
+			reply, err := call()
+			require.NoError(h, err)
+			require.False(h, reply.Replayed)
+			h.do(&runs.Complete{RunID: runID, Fence: h.claim(runID)})
+			reply, err = call()
+			require.NoError(h, err)
+			require.True(h, reply.Replayed)
+			h.forgottenRun(sessionID)
+			_, err = call()
+			requireCode(h, api.CodeRunNotFound, err)
+			h.finish(sessionID, runID)
+			_, err = call()
+			requireCode(h, api.CodeIdempotencyConflict, err)
+		}
+	},
 	"lives/a log that begins again is not continued": func(h *harness) {
 		h.finish("s", "r")
 		last := h.session("s").Session.LastEventID
