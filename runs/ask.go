@@ -25,16 +25,26 @@ type Asked struct {
 // Ask decides a child's question and creates the clarification's run in the parent's session
 // before it returns. If it fails in between, the child's request exists and its effect creates
 // the run later; a repeated call finds both. Errors: the errors of AskClarification and Door.Do;
-// no_parent_session or session_ended when the parent's session does not exist or has ended.
+// no_parent_session or session_ended when the parent's session does not exist or has ended; run_not_found when the
+// question is settled and its clarification is deleted.
 func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked, error) {
-	refusal, err := parentRefusal(ctx, store, command.RunID)
+	refused, err := parentRefusal(ctx, store, command.RunID)
 	if err != nil {
 		return nil, err
 	}
-	command.ParentRefusal = refusal
+	command.ParentRefusal = refused
 	reply, err := store.Do(ctx, command)
 	if err != nil {
 		return nil, err
+	}
+	asked := &Asked{Run: reply.Run, Existing: reply.Existing}
+	if reply.Effect == nil {
+		// Retention may have deleted the settled clarification. Opening it again would ask people again.
+		asked.Clarification, err = store.Run(ctx, reply.Clarification.RunID)
+		if refused != nil && refusal.CodeOf(err) == api.CodeRunNotFound {
+			err = refused // it was never opened
+		}
+		return asked, err
 	}
 	open, err := CommandOf(reply.Effect)
 	if err != nil {
@@ -44,8 +54,7 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	if err != nil {
 		return nil, err
 	}
-	asked := &Asked{Clarification: opened.Run, Run: reply.Run, Existing: reply.Existing}
-	if opened.Existing {
+	if asked.Clarification = opened.Run; opened.Existing {
 		asked.Clarification, err = store.Run(ctx, reply.Clarification.RunID)
 	}
 	return asked, err

@@ -63,6 +63,27 @@ func TestAskMakesBothSides(t *testing.T) {
 	require.Equal(t, api.StatusCompleted, again.Clarification.Run.Status)
 }
 
+// Retention may have deleted a settled clarification while the run that asked goes on.
+func TestAskOpensNoSettledQuestionAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	settled := false
+	store := houseStore{h, func(command runs.Command) {
+		_, opens := command.(*runs.OpenClarification)
+		require.False(t, opens && settled, "it would be another question if the first one was deleted")
+	}}
+	first, err := runs.Ask(t.Context(), store, ask("q"))
+	require.NoError(t, err)
+	h.must(answer(first.Clarification.Run.RunID, "q", "north"))
+	h.carryOut()
+	settled = true
+	again, err := runs.Ask(t.Context(), store, ask("q"))
+	require.NoError(t, err)
+	require.True(t, again.Existing)
+	require.Equal(t, first.Clarification.Run.RunID, again.Clarification.Run.RunID)
+}
+
 func TestAskIsRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(h *house, code api.Code, command *runs.AskClarification) {

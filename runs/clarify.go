@@ -14,8 +14,8 @@ import (
 // (docs/spec/v1.md#ask-the-parent). It writes the request in the child's session and an effect,
 // which creates the clarification's run in the parent's. [Ask] does both before it returns.
 //
-// Reply: Run, Clarification, Effect (which creates the clarification's run); Existing when the
-// run already asked the same. Errors: invalid_request; run_not_found; lease_lost;
+// Reply: Run, Clarification, Effect (which creates the clarification's run; nil when the question is settled);
+// Existing when the run already asked the same. Errors: invalid_request; run_not_found; lease_lost;
 // run_state_conflict; no_parent_session; ParentRefusal; mailbox_full; id_conflict when the run or
 // the session's clarifications already used the request id with another payload.
 type AskClarification struct {
@@ -164,9 +164,11 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
 		}
 		body := known.Clarification()
-		return Reply{
-			Run: w.recordOf(run), Clarification: &body.WaitingOn, Effect: c.openEffect(run, body.Request, body.WaitingOn), Existing: true,
-		}, nil
+		reply := Reply{Run: w.recordOf(run), Clarification: &body.WaitingOn, Existing: true}
+		if known.Open() {
+			reply.Effect = c.openEffect(run, body.Request, body.WaitingOn)
+		}
+		return reply, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
