@@ -108,6 +108,15 @@ func testSecrets(t *testing.T, a *rig) {
 		claim := a.post(t, "/v1/runs/"+held.run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
 		require.Equal(t, "One?: "+secret+"-1\nTwo?: "+secret+"-2", claim.at("resume", "questions", 0, "resolution", "summary"))
 	})
+	parallel(t, "an edit of an input with a sensitive value in another one", func(t *testing.T) {
+		held := a.claimed(t)
+		a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","hold":true,"approvals":[{"id":"a","tool_call_id":"c","tool_name":"psql",
+			"input":{"sql":"select 1","env":{"PGPASSWORD":"`+secret+`"}},"sensitive_paths":["/env/PGPASSWORD","/env"]}]}`).want(http.StatusOK)
+		a.post(t, "/v1/runs/"+held.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":{"sql":"select 2","env":{"sensitive":true}}}]}`).want(http.StatusAccepted)
+		a.requireHidden(t, held.session, held.run)
+		settled := a.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).want(http.StatusOK)
+		require.Equal(t, map[string]any{"sql": "select 2", "env": map[string]any{"PGPASSWORD": secret}}, settled.at("settled", 0, "resolution", "updated_input"))
+	})
 	parallel(t, "an input, and its edit", func(t *testing.T) {
 		held := a.claimed(t)
 		raise := func(paths string, options ...option) *reply {

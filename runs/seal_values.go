@@ -118,7 +118,8 @@ func (r *resolution) sealApproval(request *model.Request, approval *api.Approval
 // each path that is missing in the edited input.
 func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []api.Fault) {
 	var faults []api.Fault
-	for _, text := range paths {
+	// A value is restored before the values in it, whichever path was given first.
+	for _, text := range slices.SortedFunc(slices.Values(paths), func(a, b string) int { return cmp.Compare(len(a), len(b)) }) {
 		path, ok := document.ParsePointer(text)
 		if !ok {
 			continue // it was checked when the approval was raised
