@@ -109,13 +109,20 @@ func testSecrets(t *testing.T, a *rig) {
 		require.Equal(t, "One?: "+secret+"-1\nTwo?: "+secret+"-2", claim.at("resume", "questions", 0, "resolution", "summary"))
 	})
 	parallel(t, "an edit of an input with a sensitive value in another one", func(t *testing.T) {
-		held := a.claimed(t)
-		a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","hold":true,"approvals":[{"id":"a","tool_call_id":"c","tool_name":"psql",
-			"input":{"sql":"select 1","env":{"PGPASSWORD":"`+secret+`"}},"sensitive_paths":["/env/PGPASSWORD","/env"]}]}`).want(http.StatusOK)
-		a.post(t, "/v1/runs/"+held.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":{"sql":"select 2","env":{"sensitive":true}}}]}`).want(http.StatusAccepted)
-		a.requireHidden(t, held.session, held.run)
-		settled := a.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).want(http.StatusOK)
-		require.Equal(t, map[string]any{"sql": "select 2", "env": map[string]any{"PGPASSWORD": secret}}, settled.at("settled", 0, "resolution", "updated_input"))
+		for _, paths := range []string{`"/env/sensitive","/env"`, `"/env","/env/sensitive"`} {
+			held := a.claimed(t)
+			raised := a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","hold":true,"approvals":[
+				{"id":"a","tool_call_id":"c","tool_name":"psql","input":{"sql":"select 1","env":{"sensitive":"`+secret+`"}},"sensitive_paths":[`+paths+`]},
+				{"id":"b","tool_call_id":"d","tool_name":"psql","input":{"sql":"select 1","env":{"sensitive":"`+secret+`"}},"sensitive_paths":[`+paths+`]}]}`).want(http.StatusOK)
+			require.Equal(t, map[string]any{"sensitive": true}, raised.at("run", "pending_approvals", 0, "input", "env"))
+			a.post(t, "/v1/runs/"+held.run+"/approvals", `{"resolutions":[
+				{"request_id":"a","behavior":"allow","updated_input":{"sql":"select 2","env":{"sensitive":true}}},
+				{"request_id":"b","behavior":"allow","updated_input":{"sql":"select 3","env":{}}}]}`).want(http.StatusAccepted)
+			a.requireHidden(t, held.session, held.run)
+			settled := a.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).want(http.StatusOK)
+			require.Equal(t, map[string]any{"sql": "select 2", "env": map[string]any{"sensitive": secret}}, settled.at("settled", 0, "resolution", "updated_input"))
+			require.Equal(t, map[string]any{"sql": "select 3", "env": map[string]any{}}, settled.at("settled", 1, "resolution", "updated_input"))
+		}
 	})
 	parallel(t, "an input, and its edit", func(t *testing.T) {
 		held := a.claimed(t)

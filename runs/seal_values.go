@@ -115,11 +115,10 @@ func (r *resolution) sealApproval(request *model.Request, approval *api.Approval
 }
 
 // unmask replaces masked values in an edited input with the original values. It returns a fault for
-// each path that is missing in the edited input.
+// each outermost path that is missing in the edited input.
 func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []api.Fault) {
 	var faults []api.Fault
-	// A value is restored before the values in it, whichever path was given first.
-	for _, text := range slices.SortedFunc(slices.Values(paths), func(a, b string) int { return cmp.Compare(len(a), len(b)) }) {
+	for _, text := range outermost(paths) {
 		path, ok := document.ParsePointer(text)
 		if !ok {
 			continue // it was checked when the approval was raised

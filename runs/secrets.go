@@ -3,6 +3,7 @@ package runs
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -139,12 +140,19 @@ func (s *raisedSuspension) seal(dataKey string) error {
 
 // maskInput masks the values at the paths of an input.
 func maskInput(input api.JSON, paths []string) api.JSON {
-	for _, text := range paths {
+	for _, text := range outermost(paths) {
 		if path, ok := document.ParsePointer(text); ok {
 			input = path.Replace(input, model.Masked)
 		}
 	}
 	return input
+}
+
+// outermost returns the paths that are not inside of another one: a value is masked and restored as a whole.
+func outermost(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		return slices.ContainsFunc(paths, func(outer string) bool { return strings.HasPrefix(path, outer+"/") })
+	})
 }
 
 // checkSealed returns ErrUnchecked if the suspension's values are not sealed under the run's data key.
