@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -25,8 +26,7 @@ type Asked struct {
 // Ask decides a child's question and creates the clarification's run in the parent's session
 // before it returns. If it fails in between, the child's request exists and its effect creates
 // the run later; a repeated call finds both. Errors: the errors of AskClarification and Door.Do;
-// no_parent_session or session_ended when the parent's session does not exist or has ended; run_not_found when the
-// question is settled and its clarification is deleted.
+// no_parent_session or session_ended when the parent's session does not exist or has ended.
 func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked, error) {
 	refused, err := parentRefusal(ctx, store, command.RunID)
 	if err != nil {
@@ -37,18 +37,20 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	if err != nil {
 		return nil, err
 	}
-	asked := &Asked{Run: reply.Run, Existing: reply.Existing}
-	if reply.Effect == nil {
-		// Retention may have deleted the settled clarification. Opening it again would ask people again.
-		asked.Clarification, err = store.Run(ctx, reply.Clarification.RunID)
-		if refused != nil && refusal.CodeOf(err) == api.CodeRunNotFound {
-			err = refused // it was never opened
-		}
-		return asked, err
-	}
-	open, err := CommandOf(reply.Effect)
+	payload, err := openPayloadOf(reply.Effect)
 	if err != nil {
 		return nil, err
+	}
+	open := payload.command(reply.Clarification.SessionID)
+	asked := &Asked{Run: reply.Run, Existing: reply.Existing}
+	at := slices.IndexFunc(reply.Run.Requests, func(r model.Request) bool { return r.RequestID == reply.Clarification.RequestID && !r.Open() })
+	if at >= 0 {
+		// Opening a settled question again would ask people again, for an answer that the run cannot get.
+		asked.Clarification, err = store.Run(ctx, reply.Clarification.RunID)
+		if refusal.CodeOf(err) == api.CodeRunNotFound {
+			asked.Clarification, err = settledAs(ctx, store, open, &reply.Run.Requests[at])
+		}
+		return asked, err
 	}
 	opened, err := store.Do(ctx, open)
 	if err != nil {
@@ -58,6 +60,22 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 		asked.Clarification, err = store.Run(ctx, reply.Clarification.RunID)
 	}
 	return asked, err
+}
+
+// settledAs returns what the run that asked knows of the clarification's run, which retention has deleted, or which was
+// never opened.
+func settledAs(ctx context.Context, store AskStore, open *OpenClarification, asked *model.Request) (*model.RunRecord, error) {
+	agentID := model.DefaultAgentID
+	parent, err := store.Session(ctx, open.SessionID)
+	switch {
+	case err == nil:
+		agentID = parent.Session.AgentID
+	case refusal.CodeOf(err) != api.CodeSessionNotFound:
+		return nil, err
+	}
+	run := open.run(agentID, asked.CreatedAtMs)
+	run.Status, run.FinishedAtMs, run.UpdatedAtMs = api.StatusCompleted, asked.SettledAtMs, asked.SettledAtMs
+	return &model.RunRecord{Run: *run}, nil
 }
 
 // parentRefusal returns an error if the parent's session does not exist or has ended. It returns

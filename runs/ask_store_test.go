@@ -63,27 +63,6 @@ func TestAskMakesBothSides(t *testing.T) {
 	require.Equal(t, api.StatusCompleted, again.Clarification.Run.Status)
 }
 
-// Retention may have deleted a settled clarification while the run that asked goes on.
-func TestAskOpensNoSettledQuestionAgain(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	h.family()
-	settled := false
-	store := houseStore{h, func(command runs.Command) {
-		_, opens := command.(*runs.OpenClarification)
-		require.False(t, opens && settled, "it would be another question if the first one was deleted")
-	}}
-	first, err := runs.Ask(t.Context(), store, ask("q"))
-	require.NoError(t, err)
-	h.must(answer(first.Clarification.Run.RunID, "q", "north"))
-	h.carryOut()
-	settled = true
-	again, err := runs.Ask(t.Context(), store, ask("q"))
-	require.NoError(t, err)
-	require.True(t, again.Existing)
-	require.Equal(t, first.Clarification.Run.RunID, again.Clarification.Run.RunID)
-}
-
 func TestAskIsRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(h *house, code api.Code, command *runs.AskClarification) {
@@ -124,5 +103,14 @@ func TestAskFailsOnTheWay(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 	require.Equal(t, 1, h.carryOut())
 	require.Equal(t, api.StatusRunning, h.run("r").Status)
-	require.True(t, h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim.Resume.Clarification.Declined)
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+	require.True(t, claim.Resume.Clarification.Declined)
+
+	// A handler that starts from the top asks again. The answer is known, so the parent does not matter.
+	again := park("q")
+	again.Fence = h.run("r").Fence
+	asked, err := runs.Ask(t.Context(), store, again)
+	require.NoError(t, err)
+	require.True(t, asked.Existing)
+	require.Equal(t, api.StatusCompleted, asked.Clarification.Run.Status)
 }

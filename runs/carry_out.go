@@ -17,10 +17,7 @@ func CommandOf(e *model.Effect) (Command, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &OpenClarification{
-			SessionID: e.TargetSessionID, RunID: payload.RunID,
-			Request: payload.Request, Requester: payload.Requester,
-		}, nil
+		return payload.command(e.TargetSessionID), nil
 	case api.EffectDeliverAnswer:
 		var payload deliverAnswerPayload
 		var resolution api.Resolution
@@ -119,4 +116,8 @@ func openPayloadOf(e *model.Effect) (*openClarificationPayload, error) {
 		return nil, err
 	}
 	return &payload, model.CheckPayloadIDs(e, payload.RunID, payload.Request.ID)
+}
+
+func (p *openClarificationPayload) command(parentSessionID string) *OpenClarification {
+	return &OpenClarification{SessionID: parentSessionID, RunID: p.RunID, Request: p.Request, Requester: p.Requester}
 }

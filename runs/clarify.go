@@ -14,8 +14,8 @@ import (
 // (docs/spec/v1.md#ask-the-parent). It writes the request in the child's session and an effect,
 // which creates the clarification's run in the parent's. [Ask] does both before it returns.
 //
-// Reply: Run, Clarification, Effect (which creates the clarification's run; nil when the question is settled);
-// Existing when the run already asked the same. Errors: invalid_request; run_not_found; lease_lost;
+// Reply: Run, with the question even if a checkpoint includes its answer; Clarification; Effect (which creates the
+// clarification's run); Existing when the run already asked the same. Errors: invalid_request; run_not_found; lease_lost;
 // run_state_conflict; no_parent_session; ParentRefusal; mailbox_full; id_conflict when the run or
 // the session's clarifications already used the request id with another payload.
 type AskClarification struct {
@@ -164,11 +164,10 @@ func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 			return Reply{}, refusal.New(api.CodeIDConflict, "request %s was used before by run %s with another payload", c.Request.ID, known.RunID)
 		}
 		body := known.Clarification()
-		reply := Reply{Run: w.recordOf(run), Clarification: &body.WaitingOn, Existing: true}
-		if known.Open() {
-			reply.Effect = c.openEffect(run, body.Request, body.WaitingOn)
-		}
-		return reply, nil
+		return Reply{
+			Run: w.recordWith(run, known.SuspensionID), Clarification: &body.WaitingOn, Effect: c.openEffect(run, body.Request, body.WaitingOn),
+			Existing: true,
+		}, nil
 	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
@@ -303,21 +302,9 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 	case w.session.EndedAtMs != 0:
 		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
-	question := document.Encode(c.Request)
-	if err := w.checkClarifications(2 * len(question)); err != nil {
+	run := c.run(w.session.AgentID, w.nowMs)
+	if err := w.checkClarifications(2 * len(run.Input)); err != nil {
 		return Reply{}, err
-	}
-	run := &model.Run{
-		RunID: c.RunID, SessionID: c.SessionID, AgentID: w.session.AgentID,
-		Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion,
-		Request: api.RunRequestSummary{
-			SourcePlugin: api.DefaultSourcePlugin, SourceKind: string(api.KindParentClarification),
-			ActorID:       cmp.Or(c.Requester.RequesterAgentID, model.DefaultAgentID),
-			TextPreview:   clarificationPreview(c.Request),
-			QuestionCount: int64(len(c.Request.Questions)),
-		},
-		Requester: document.Encode(c.Requester), PayloadDigest: c.digest, Input: question,
-		SubmittedAtMs: w.nowMs, StartedAtMs: w.nowMs, UpdatedAtMs: w.nowMs,
 	}
 	w.addRun(run)
 	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
@@ -325,6 +312,22 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 	w.raiseRequests(run, &c.raised)
 	w.expireDue(run)
 	return Reply{Run: w.recordOf(run)}, nil
+}
+
+// run returns the clarification's run as it is when it is opened.
+func (c *OpenClarification) run(agentID string, nowMs int64) *model.Run {
+	return &model.Run{
+		RunID: c.RunID, SessionID: c.SessionID, AgentID: agentID,
+		Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion,
+		Request: api.RunRequestSummary{
+			SourcePlugin: api.DefaultSourcePlugin, SourceKind: string(api.KindParentClarification),
+			ActorID:       cmp.Or(c.Requester.RequesterAgentID, model.DefaultAgentID),
+			TextPreview:   clarificationPreview(c.Request),
+			QuestionCount: int64(len(c.Request.Questions)),
+		},
+		Requester: document.Encode(c.Requester), PayloadDigest: c.digest, Input: document.Encode(c.Request),
+		SubmittedAtMs: nowMs, StartedAtMs: nowMs, UpdatedAtMs: nowMs,
+	}
 }
 
 // Spec implements Command.

@@ -193,6 +193,30 @@ var retentionTests = map[string]func(*harness){
 		settled := h.onlyRequest("asks")
 		require.Equal(h, answer("q", "right").Answers, settled.Recorded().Answers)
 	},
+	"retention/a settled question is not asked again": func(h *harness) {
+		fence := h.child("asks")
+		ask := func() *runs.Asked {
+			asked, err := runs.Ask(h.ctx, h.store, &runs.AskClarification{RunID: "asks", Fence: fence, Request: question("q")})
+			require.NoError(h, err)
+			return asked
+		}
+		first := ask().Clarification.Run
+		h.do(&runs.AnswerQuestion{RunID: first.RunID, Resolution: answer("q", "left"), Actor: person})
+		h.carryOut()
+		settled := int64(1)
+		h.do(&runs.Heartbeat{RunID: "asks", Fence: fence, Checkpoint: api.JSON(`1`), SettledAfter: &settled})
+		before := ask().Clarification.View()
+		h.clock.Advance(1)
+		require.Equal(h, 1, h.trim("parent", 100).Runs)
+
+		again := ask()
+		require.True(h, again.Existing)
+		after := again.Clarification.View()
+		before.Outputs, before.OutputsCount = after.Outputs, after.OutputsCount
+		require.Equal(h, before, after)
+		_, err := h.store.Run(h.ctx, first.RunID)
+		requireCode(h, api.CodeRunNotFound, err)
+	},
 	"retention/a session goes after its runs": func(h *harness) {
 		h.finish("s", "r")
 		h.clock.Advance(1)
