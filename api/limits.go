@@ -62,8 +62,8 @@ const (
 	MaxResumeRequests      = 10_000
 	MaxResumeBytes         = 16 << 20
 	MaxQuestionsPerRequest = 16
-	// MaxPartialAnswerBytes is the maximum total size of the answers to some questions of a request, if they come in
-	// several calls.
+	// MaxPartialAnswerBytes is the maximum total size of the stored answers to some questions of a request. Sensitive ones
+	// are stored encrypted, in 4/3 of their size. A whole answer, and its last part, are bounded by the request body only.
 	MaxPartialAnswerBytes = 1 << 20
 	MaxOptionsPerQuestion = 64
 	MaxPatternKeys        = 64

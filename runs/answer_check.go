@@ -253,23 +253,19 @@ func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string
 	return answers, nil
 }
 
-// checkPartBytes returns invalid_request when the stored answers would be too large with another part. One part alone
-// is never too large. secret has the encrypted form of sensitive answers, or is nil.
+// checkPartBytes returns invalid_request when the stored answers would be too large with another part. The first part
+// alone is never refused. secret has the encrypted form of sensitive answers, or is nil.
 func checkPartBytes(question *api.UserQuestionRequest, answers []api.UserQuestionAnswer, secret *sealedDecision, at string) error {
-	if len(question.PartialAnswers) == 0 {
-		return nil
-	}
-	bytes := 0
+	stored := document.Encode(answers)
 	if secret != nil {
-		bytes = len(secret.sealed)
-	} else {
-		bytes = len(document.Encode(answers))
+		stored = secret.sealed
 	}
-	if bytes <= api.MaxPartialAnswerBytes {
+	if len(question.PartialAnswers) == 0 || len(stored) <= api.MaxPartialAnswerBytes {
 		return nil
 	}
 	return refusal.Invalid(api.Fault{
 		Pointer: at + "/answers",
-		Detail:  fmt.Sprintf("request %s would have %d bytes of answers; at most %d are kept: answer all of its questions at once", question.ID, bytes, api.MaxPartialAnswerBytes),
+		Detail: fmt.Sprintf("request %s would have %d bytes of answers as they are stored; at most %d are allowed until all are given: answer all of its questions at once",
+			question.ID, len(stored), api.MaxPartialAnswerBytes),
 	})
 }

@@ -55,6 +55,7 @@ type heldKey struct {
 	canonical []byte
 }
 
+// heldKeyOf prepares a key, which must not be empty, for a call with that body.
 func heldKeyOf(prefix, key string, body map[string]string) (heldKey, error) {
 	// A string always has a canonical form.
 	digest, _ := document.Digest(key)
@@ -69,7 +70,7 @@ func (k *heldKey) recordKey(sessionID string) *model.RecordKey {
 	return recordKey(model.OperationRelease, sessionID, k.prefix+"/"+k.digest)
 }
 
-// find is findRecord.
+// find looks up the call's record; see findRecord.
 func (k *heldKey) find(w *workingCopy, run *model.Run) (reply Reply, done bool, err error) {
 	return w.findRecord(k.recordKey(run.SessionID), run.RunID, k.canonical, nil)
 }

@@ -166,20 +166,32 @@ func TestPartOfAWholeIsTheWhole(t *testing.T) {
 
 func TestPartsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	request := question("q")
-	request.Questions = nil
-	for _, id := range numbered("text-%d", 3) {
-		request.Questions = append(request.Questions, api.UserQuestion{ID: id, Question: id})
-	}
-	h.wait("r", request)
 	large := strings.Repeat("x", 600_000)
-	h.must(part("r", written("text-0", large)))
+	asked := func(first string) *house {
+		h := newHouse(t)
+		request := question("q")
+		request.Questions = nil
+		for _, id := range numbered("text-%d", 3) {
+			request.Questions = append(request.Questions, api.UserQuestion{ID: id, Question: id})
+		}
+		h.wait("r", request)
+		h.must(part("r", written("text-0", first)))
+		return h
+	}
+	h := asked(large)
 	refused := h.refused(api.CodeInvalidRequest, part("r", written("text-1", large)))
 	require.Equal(t, "/resolution/answers", refused.Faults[0].Pointer)
 	h.must(part("r", written("text-1", "short")))
 	h.must(part("r", written("text-2", large)))
 	require.Equal(t, api.OutcomeAnswered, h.request("r", "q").Outcome, "the part that completes the answer is not kept")
+
+	// Parts from before the limit may be above it: the whole answer replaces them.
+	h = asked(large + large)
+	h.refused(api.CodeInvalidRequest, part("r", written("text-1", "short")))
+	whole := part("r", written("text-0", "a"), written("text-1", "b"), written("text-2", "c"))
+	whole.Partial = false
+	h.must(whole)
+	require.Len(t, h.request("r", "q").Recorded().Answers, 3)
 }
 
 func TestPartsOfAClarification(t *testing.T) {
