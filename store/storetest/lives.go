@@ -192,6 +192,12 @@ var lifeTests = map[string]func(*harness){
 			h.forgottenRun(sessionID)
 			_, err = call()
 			requireCode(h, api.CodeRunNotFound, err)
+			if sessionID == "by-session" {
+				h.finish("elsewhere", runID)
+				_, err = call()
+				requireCode(h, api.CodeRunNotFound, err)
+				h.forgottenRun("elsewhere")
+			}
 			h.finish(sessionID, runID)
 			_, err = call()
 			requireCode(h, api.CodeIdempotencyConflict, err)
