@@ -80,7 +80,7 @@ func TestABadFileIsRefused(t *testing.T) {
 		`{"listn":"x"}`:                     `unknown flag "listn"`,
 		`{"config":"x"}`:                    `unknown flag "config"`,
 		`{"log_level":"a","log-level":"b"}`: "twice",
-		`{"auth":"required","auth":"none"}`: `"auth" is given twice`,
+		`{"auth":"required","auth":"none"}`: `duplicate object member name "auth"`,
 		`{"allowed_host":["a,b"]}`:          "without commas",
 		`{"listen":{}}`:                     "a string, a number",
 		`{"listen":null}`:                   "a string, a number",

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // configVariable names the configuration file if --config is not given.
@@ -90,13 +92,12 @@ func readConfig(path string, flags []string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	members, err := membersOf(text)
-	if err != nil {
+	var members map[string]jsontext.Value
+	if err := jsonv2.Unmarshal(text, &members); err != nil { // unlike encoding/json it refuses a member that is given twice
 		return nil, fmt.Errorf("configuration %s: must be a JSON object of flags: %w", path, err)
 	}
 	read := map[string]string{}
-	for _, one := range members {
-		member, value := one.name, one.value
+	for member, value := range members {
 		name := strings.ReplaceAll(member, "_", "-")
 		if !slices.Contains(flags, name) {
 			return nil, fmt.Errorf("configuration %s: unknown flag %q", path, member)
@@ -111,38 +112,9 @@ func readConfig(path string, flags []string) (map[string]string, error) {
 	return read, nil
 }
 
-type configMember struct {
-	name  string
-	value json.RawMessage
-}
-
-// membersOf returns the members of a JSON object in their order. A map would have the last of those with one name.
-func membersOf(text []byte) (members []configMember, err error) {
-	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(text, &whole); err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if _, err := decoder.Token(); err != nil { // the brace
-		return nil, err
-	}
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		one := configMember{name: fmt.Sprint(name)}
-		if err := decoder.Decode(&one.value); err != nil {
-			return nil, err
-		}
-		members = append(members, one)
-	}
-	return members, nil
-}
-
 var errConfigValue = errors.New("must be a string, a number, true, false, or a list of strings without commas")
 
-func asFlag(text json.RawMessage) (string, error) {
+func asFlag(text []byte) (string, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value any
