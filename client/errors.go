@@ -63,7 +63,7 @@ func (e *Error) judges() bool {
 // Is reports whether the error is of a sentinel's kind; see [ErrNotFound] and the
 // following.
 func (e *Error) Is(target error) bool {
-	if e.Lost && target == ErrUnavailable { //nolint:errorlint // a method Is compares with the target itself
+	if e.Lost && target == ErrUnavailable {
 		return true
 	}
 	for _, kind := range kinds {

@@ -44,10 +44,9 @@ func (s *service) readSecretKeys(ctx context.Context) error {
 // reload applies new certificates and other settings that may change at run time. It logs
 // settings that are invalid and keeps the old ones.
 func (s *service) reload(ctx context.Context, again Again) {
-	reloaded := "reloaded certificates and configuration"
-	if err := s.files.reload(); err != nil {
-		reloaded = "reloaded the configuration alone"
-		s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
+	badCertificate := s.files.reload()
+	if badCertificate != nil {
+		s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", badCertificate.Error()))
 	}
 	read, err := again()
 	if err != nil {
@@ -57,7 +56,12 @@ func (s *service) reload(ctx context.Context, again Again) {
 	if waiting := s.changedBy(read); len(waiting) > 0 {
 		s.logger.LogAttrs(ctx, slog.LevelWarn, "changes that take a restart", slog.Any("flags", waiting))
 	}
-	s.logger.LogAttrs(ctx, slog.LevelInfo, reloaded, slog.String("log_level", read.LogLevel.String()))
+	level := slog.String("log_level", read.LogLevel.String())
+	if badCertificate != nil {
+		s.logger.LogAttrs(ctx, slog.LevelInfo, "reloaded the configuration alone", level)
+	} else {
+		s.logger.LogAttrs(ctx, slog.LevelInfo, "reloaded certificates and configuration", level)
+	}
 	s.logLevel.Set(read.LogLevel)
 }
 

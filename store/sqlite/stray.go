@@ -21,11 +21,11 @@ const (
 func checkLog(path string) error {
 	log := path + "-wal"
 	if info, err := os.Stat(log); err != nil || info.Size() == 0 {
-		return nil //nolint:nilerr // SQLite says what is wrong with it
+		return nil // SQLite says what is wrong with it
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	defer file.Close()
 	version := make([]byte, 1)
