@@ -11,11 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Limits of what [ReadRequesters] reads for a list. Of the rows beyond them it is not known who asked.
+// Limits of what [ReadRequesters] reads and compares for a list. Of the rows beyond them it is not known who asked.
 const (
-	maxListedLevels = 8 // sessions above each other
-	maxListedBytes  = 4 << 20
-	listedAtOnce    = 250 // sessions of one statement
+	maxListedLevels = 8       // sessions above each other
+	maxListedBytes  = 4 << 20 // read, and again compared: many requests may have the same large sessions above them
+	listedAtOnce    = 250     // sessions of one statement
 )
 
 // ListReader is the part of [reads.Worklist] that ReadRequesters uses.
@@ -44,6 +44,7 @@ func ReadRequesters(ctx context.Context, reader ListReader, rows []model.Pending
 			known.lackedSessions, known.lackedRuns = append(known.lackedSessions, request.SessionID), append(known.lackedRuns, request.RunID)
 		}
 	}
+	compared := 0
 	for range maxListedLevels {
 		if len(left) == 0 {
 			break
@@ -54,14 +55,20 @@ func ReadRequesters(ctx context.Context, reader ListReader, rows []model.Pending
 		left = slices.DeleteFunc(left, func(request *model.Request) bool {
 			known.lacks = false
 			own, above, err := listsOf(ctx, known, request)
-			switch {
-			case known.lacks:
+			if known.lacks {
 				return false
-			case err != nil:
-				return true // settled meanwhile, and its run is gone
+			}
+			size := len(own)
+			for _, list := range above {
+				size += len(list)
+			}
+			switch {
+			case err != nil, compared+size > maxListedBytes:
+				return true // settled meanwhile, and its run is gone; or too much
 			case joined(above) == everybody:
 				above = []requesters{everybody}
 			}
+			compared += size
 			listed.of[request.Handle] = append(above, own)
 			return true
 		})

@@ -106,3 +106,30 @@ func TestAListExcludesWhomADecisionExcludes(t *testing.T) {
 		}
 	}
 }
+
+// What is compared of many requests is bounded, whatever their sessions share. Of the others it is not known who asked.
+func TestAListComparesABoundedNumberOfRequesters(t *testing.T) {
+	t.Parallel()
+	names := strings.Repeat("user:"+strings.Repeat("x", 180)+"\n", 200)
+	store := &askers{sessions: map[string]reads.Requesters{"many": {Names: names, ParentSessionID: "above"}, "above": {Names: names}, "few": {Names: "user:a"}}}
+	var rows []model.PendingRequest
+	for n := range 1001 {
+		request := model.Request{SessionID: "many", RunID: "many", Handle: fmt.Sprint(n), Kind: model.KindApproval, Body: api.JSON(`{"exclude_requester":true}`)}
+		if n == 1000 {
+			request.SessionID, request.RunID = "few", "few"
+		}
+		rows = append(rows, model.PendingRequest{Request: request})
+	}
+	listed, err := runs.ReadRequesters(t.Context(), store, rows)
+	require.NoError(t, err)
+	may := listed.MayDecide(&auth.Identity{Principal: "user:stranger", Role: api.RoleOperator}, runs.Actor{Name: "user:stranger"})
+	known := 0
+	for i := range rows[:1000] {
+		if may(&rows[i].Request) != nil {
+			known++
+		}
+	}
+	require.Positive(t, known)
+	require.LessOrEqual(t, known*2*len(names), 4<<20)
+	require.True(t, *may(&rows[1000].Request), "a small one has room")
+}

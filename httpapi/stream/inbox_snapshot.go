@@ -19,6 +19,8 @@ const (
 	snapshotRequests = 1000
 	snapshotBytes    = 4 << 20
 	snapshotPage     = 100
+	// keptForms bounds the encoded forms that are kept, each of which may have several MiB.
+	keptForms = 8
 )
 
 // InboxSnapshot is every open request of all sessions.
@@ -33,7 +35,7 @@ type InboxSnapshot struct {
 	NowMs int64
 
 	asked *runs.ListedRequesters
-	// frames has the forms that were encoded. Readers who may decide the same requests and snooze none share one.
+	// frames has forms that were encoded, at most keptForms. Readers who may decide the same requests and snooze none share one.
 	mu     sync.Mutex
 	frames map[string]func() ([]byte, error)
 }
@@ -159,7 +161,9 @@ func (s *InboxSnapshot) frameFor(with *InboxFrames) ([]byte, error) {
 	frame, known := s.frames[key]
 	if !known {
 		frame = sync.OnceValues(func() ([]byte, error) { return s.encode("", may, with.Summary) })
-		s.frames[key] = frame
+		if len(s.frames) < keptForms {
+			s.frames[key] = frame
+		}
 	}
 	s.mu.Unlock()
 	return frame()
