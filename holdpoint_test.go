@@ -19,9 +19,13 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	read.Timeout = time.Minute
+	goleak.VerifyTestMain(postgrestest.Wrap(m))
+}
 
 // running is a service whose loops run until the test ends or stop is called.
 type running struct {

@@ -7,17 +7,20 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/cli"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 func TestMain(m *testing.M) {
 	rig.ManyAtOnce()
+	read.Timeout = time.Minute
 	testscript.Main(leakChecked{postgrestest.Wrap(m)}, map[string]func(){
 		"holdpoint": func() {
 			os.Exit(cli.Run(context.Background(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))

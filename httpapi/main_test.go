@@ -11,6 +11,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	read.Timeout = 30 * time.Second
+	read.Timeout = time.Minute
 	goleak.VerifyTestMain(postgrestest.Wrap(m))
 }

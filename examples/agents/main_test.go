@@ -19,10 +19,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	read.Timeout = time.Minute
+	goleak.VerifyTestMain(m)
+}
 
 // connect starts the real service on an in-memory store and returns a client.
 func connect(t *testing.T) *client.Client {

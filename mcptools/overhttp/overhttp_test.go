@@ -28,10 +28,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	read.Timeout = time.Minute
+	goleak.VerifyTestMain(m)
+}
 
 // service is a service that asks for tokens.
 type service struct {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/stretchr/testify/require"
@@ -15,10 +16,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	read.Timeout = time.Minute
+	goleak.VerifyTestMain(postgrestest.Wrap(m))
+}
 
 // database is a fresh database of one engine.
 type database struct {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
-	read.Timeout = 30 * time.Second
+	read.Timeout = time.Minute
 	goleak.VerifyTestMain(postgrestest.Wrap(m))
 }
 

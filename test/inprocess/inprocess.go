@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,8 +31,12 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
+
+// A read on a busy machine may take longer than a service waits for a database that hangs.
+func init() { read.Timeout = time.Minute }
 
 // Memory is the URL of an SQLite database in memory.
 const Memory = "sqlite::memory:"
