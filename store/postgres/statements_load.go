@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strconv"
+
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
@@ -40,6 +42,28 @@ const runsNamed = `FROM (
 		` + newestNamed + `
 	) AS q
 ) AS k`
+
+// openClarifications are the runs with an open question of the sessions s.
+const openClarifications = `FROM unnest($1::text[]) AS s (session_id)
+CROSS JOIN LATERAL (
+	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
+	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
+) AS k
+{run r of k}`
+
+// countedRules counts the rules in force of the session of k that meet a condition, at most limit.
+func countedRules(condition string, limit int) string {
+	return `CROSS JOIN LATERAL (
+	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0) + coalesce(octet_length(one.hint), 0)), 0)::bigint AS bytes
+	FROM (
+		SELECT * FROM rules AS l
+		WHERE l.session_id = k.session_id AND ` + condition + ` AND l.revoked_at_ms IS NULL
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})
+			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
+		LIMIT ` + strconv.Itoa(limit) + `
+	) AS one
+)`
+}
 
 // loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
 // through a subquery that the planner cannot flatten (LIMIT 1 or OFFSET 0), so that it looks up
@@ -172,22 +196,12 @@ CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 
 	// end. The session may have many runs, but few of these.
 	"clarifications": `
 SELECT r.*
-FROM unnest($1::text[]) AS s (session_id)
-CROSS JOIN LATERAL (
-	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
-	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
-) AS k
-{run r of k}
+` + openClarifications + `
 WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL`,
 
 	"requests of clarifications": `
 SELECT q.*
-FROM unnest($1::text[]) AS s (session_id)
-CROSS JOIN LATERAL (
-	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
-	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
-) AS k
-{run r of k}
+` + openClarifications + `
 {requests q of r}
 WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL`,
 
@@ -296,26 +310,8 @@ WHERE l.bytes - l.size < 40960`,
 	"rule counts": `
 SELECT k.session_id, c.rules, c.bytes, x.rules, x.bytes
 FROM unnest($1::text[]) AS k (session_id)
-CROSS JOIN LATERAL (
-	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0) + coalesce(octet_length(one.hint), 0)), 0)::bigint AS bytes
-	FROM (
-		SELECT * FROM rules AS l
-		WHERE l.session_id = k.session_id AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})
-			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
-		LIMIT 10001
-	) AS one
-) AS c
-CROSS JOIN LATERAL (
-	SELECT count(*) AS rules, coalesce(sum(octet_length(one.match) + octet_length(one.text) + coalesce(octet_length(one.reason), 0) + coalesce(octet_length(one.escalation), 0) + coalesce(octet_length(one.hint), 0)), 0)::bigint AS bytes
-	FROM (
-		SELECT * FROM rules AS l
-		WHERE l.session_id = k.session_id AND k.session_id <> '*' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL
-			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})
-			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
-		LIMIT 1001
-	) AS one
-) AS x`,
+` + countedRules("l.input_digest IS NULL", 10001) + ` AS c
+` + countedRules("k.session_id <> '*' AND l.input_digest IS NOT NULL", 1001) + ` AS x`,
 
 	"session rules": `
 SELECT l.*

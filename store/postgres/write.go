@@ -130,11 +130,11 @@ func (b *bulk[R]) add(c *columns.Column[R]) (value string) {
 	b.names, b.types, b.values = append(b.names, c.Name), append(b.types, typeName(c.Type)), append(b.values, value)
 	switch c.Type {
 	case columns.Integer:
-		b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.Integer) })
+		b.arrays = append(b.arrays, arrayOf(c.Integer))
 	case columns.Boolean:
-		b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.Boolean) })
+		b.arrays = append(b.arrays, arrayOf(c.Boolean))
 	case columns.Text:
-		b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.Text) })
+		b.arrays = append(b.arrays, arrayOf(c.Text))
 	}
 	return value
 }
@@ -143,7 +143,7 @@ func (b *bulk[R]) add(c *columns.Column[R]) (value string) {
 func (b *bulk[R]) addFlag(c *columns.Column[R]) string {
 	name := c.Name + "_written"
 	b.names, b.types = append(b.names, name), append(b.types, "boolean")
-	b.arrays = append(b.arrays, func(rows []*R) any { return array(rows, c.WrittenIf) })
+	b.arrays = append(b.arrays, arrayOf(c.WrittenIf))
 	return name
 }
 
@@ -164,6 +164,11 @@ func array[R, V any](rows []*R, value func(*R) V) []V {
 		column[i] = value(row)
 	}
 	return column
+}
+
+// arrayOf returns the argument that is the array of a value of each row.
+func arrayOf[R, V any](value func(*R) V) func([]*R) any {
+	return func(rows []*R) any { return array(rows, value) }
 }
 
 func (w *writer[R]) queueInsert(batch *pgx.Batch, rows []*R) {
@@ -222,18 +227,10 @@ func queueRows[R any](batch *pgx.Batch, sql string, rows []*R, arrays []func([]*
 
 // sessionMetadata are the arguments of sqlAmendSessions.
 var sessionMetadata = []func([]*model.Session) any{
-	func(rows []*model.Session) any {
-		return array(rows, func(s *model.Session) string { return s.SessionID })
-	},
-	func(rows []*model.Session) any {
-		return array(rows, func(s *model.Session) string { return string(s.Metadata) })
-	},
-	func(rows []*model.Session) any {
-		return array(rows, func(s *model.Session) string { return string(s.About) })
-	},
-	func(rows []*model.Session) any {
-		return array(rows, func(s *model.Session) string { return s.Life })
-	},
+	arrayOf(func(s *model.Session) string { return s.SessionID }),
+	arrayOf(func(s *model.Session) string { return string(s.Metadata) }),
+	arrayOf(func(s *model.Session) string { return string(s.About) }),
+	arrayOf(func(s *model.Session) string { return s.Life }),
 }
 
 // queueWrites queues the writes of a batch of commands. Rows of each kind are sorted by key, so
@@ -270,21 +267,11 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 
 // entryColumns are the arguments of sqlAddEntries.
 var entryColumns = []func([]*journal.Entry) any{
-	func(rows []*journal.Entry) any {
-		return array(rows, func(e *journal.Entry) int64 { return e.TimestampMs })
-	},
-	func(rows []*journal.Entry) any {
-		return array(rows, func(e *journal.Entry) string { return string(e.Type) })
-	},
-	func(rows []*journal.Entry) any {
-		return array(rows, func(e *journal.Entry) string { return e.Actor })
-	},
-	func(rows []*journal.Entry) any {
-		return array(rows, func(e *journal.Entry) string { return string(e.Body) })
-	},
-	func(rows []*journal.Entry) any {
-		return array(rows, func(e *journal.Entry) string { return e.BodyDigest })
-	},
+	arrayOf(func(e *journal.Entry) int64 { return e.TimestampMs }),
+	arrayOf(func(e *journal.Entry) string { return string(e.Type) }),
+	arrayOf(func(e *journal.Entry) string { return e.Actor }),
+	arrayOf(func(e *journal.Entry) string { return string(e.Body) }),
+	arrayOf(func(e *journal.Entry) string { return e.BodyDigest }),
 }
 
 // queueEntries queues the insertion of lines of the audit's own log, which arrive in the order of the entries.

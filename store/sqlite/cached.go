@@ -71,31 +71,28 @@ func checkRows(ctx context.Context, c *connection, used *facts.ReadSet) error {
 			return facts.ErrStaleRules
 		}
 	}
-	for _, exact := range used.Exact {
-		_, there, err := number(ctx, c, sqlExactRule, exact.SessionID, exact.InputDigest, used.NowMs)
-		if err != nil {
-			return err
+	// unless returns stale unless a query has a row, or unless it has none.
+	unless := func(wanted bool, stale error, sql string, args ...any) error {
+		_, there, err := number(ctx, c, sql, args...)
+		if err == nil && there != wanted {
+			err = stale
 		}
-		if there {
-			return facts.ErrStaleRules
+		return err
+	}
+	for _, exact := range used.Exact {
+		if err := unless(false, facts.ErrStaleRules, sqlExactRule, exact.SessionID, exact.InputDigest, used.NowMs); err != nil {
+			return err
 		}
 	}
 	for _, token := range used.Tokens {
-		_, there, err := number(ctx, c, sqlSameToken, token.TokenID, token.SecretHash, token.PreviousHash, token.PreviousUntilMs, token.ExpiresAtMs)
-		if err != nil {
+		if err := unless(true, facts.ErrStaleTokens, sqlSameToken,
+			token.TokenID, token.SecretHash, token.PreviousHash, token.PreviousUntilMs, token.ExpiresAtMs); err != nil {
 			return err
-		}
-		if !there {
-			return facts.ErrStaleTokens
 		}
 	}
 	for cookieHash, tokenID := range used.SignIns {
-		_, there, err := number(ctx, c, sqlSignedIn, cookieHash, tokenID)
-		if err != nil {
+		if err := unless(true, facts.ErrStaleTokens, sqlSignedIn, cookieHash, tokenID); err != nil {
 			return err
-		}
-		if !there {
-			return facts.ErrStaleTokens
 		}
 	}
 	return nil

@@ -52,6 +52,21 @@ const (
 			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 1001`
 )
 
+// requestsOf returns the requests of a run's Resume: the open ones, and those settled since. The rows name the runs by an id.
+func requestsOf(rows, id, where string) string {
+	return `
+SELECT q.*
+FROM ` + rows + `
+CROSS JOIN requests AS q ON q.run_id = ` + id + ` AND q.outcome IS NULL
+` + where + `
+UNION ALL
+SELECT q.*
+FROM ` + rows + `
+CROSS JOIN runs AS r ON r.run_id = ` + id + `
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
+` + where
+}
+
 // loadStatements are the statements of load.Questions. Their arguments are JSON arrays of keys,
 // each an array of its parts. CROSS JOIN makes SQLite go from the keys to the rows.
 //
@@ -149,15 +164,7 @@ WITH k (run_id) AS (
 		ON q.kind = k.value ->> 2 AND q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1 AND q.outcome IS NULL
 	UNION
 	SELECT ` + newestNamed + ` FROM json_each($1) AS k
-)
-SELECT q.*
-FROM k
-CROSS JOIN requests AS q ON q.run_id = k.run_id AND q.outcome IS NULL
-UNION ALL
-SELECT q.*
-FROM k
-CROSS JOIN runs AS r ON r.run_id = k.run_id
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after`,
+)` + requestsOf("k", "k.run_id", ""),
 
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": unfinishedRuns + `
@@ -165,17 +172,7 @@ SELECT r.*, page.beyond, page.cut, page.of_kind
 FROM page
 CROSS JOIN runs AS r ON r.run_id = page.run_id`,
 
-	"requests of unfinished runs": unfinishedRuns + `
-SELECT q.*
-FROM page
-CROSS JOIN requests AS q ON q.run_id = page.run_id AND q.outcome IS NULL
-WHERE page.beyond = 0
-UNION ALL
-SELECT q.*
-FROM page
-CROSS JOIN runs AS r ON r.run_id = page.run_id
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
-WHERE page.beyond = 0`,
+	"requests of unfinished runs": unfinishedRuns + requestsOf("page", "page.run_id", "WHERE page.beyond = 0"),
 
 	"chosen runs": `
 SELECT r.*,
@@ -183,15 +180,7 @@ SELECT r.*,
 FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.run_id = k.value ->> 0`,
 
-	"requests of chosen runs": `
-SELECT q.*
-FROM json_each($1) AS k
-CROSS JOIN requests AS q ON q.run_id = k.value ->> 0 AND q.outcome IS NULL
-UNION ALL
-SELECT q.*
-FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.run_id = k.value ->> 0
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after`,
+	"requests of chosen runs": requestsOf("json_each($1) AS k", "k.value ->> 0", ""),
 
 	"clarifications": `
 SELECT r.*

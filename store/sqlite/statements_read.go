@@ -19,16 +19,7 @@ SELECT r.run_id,
 	(SELECT p.value FROM run_payloads AS p WHERE p.run_id = r.run_id AND p.member = 'checkpoint')
 FROM runs AS r WHERE r.run_id = $1`,
 
-	RequestsOfRuns: expand(`
-SELECT q.*
-FROM json_each($1) AS k
-CROSS JOIN requests AS q ON q.run_id = k.value AND q.outcome IS NULL
-UNION ALL
-SELECT q.*
-FROM json_each($1) AS k
-CROSS JOIN runs AS r ON r.run_id = k.value
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
-ORDER BY run_id, number`),
+	RequestsOfRuns: expand(requestsOf("json_each($1) AS k", "k.value", "") + "\nORDER BY run_id, number"),
 
 	RunOutputs: newestOutputs("e.run_id = $1 AND e.type = 'output'"),
 
@@ -55,18 +46,7 @@ FROM sessions AS s
 CROSS JOIN runs AS r ON r.run_id = s.active_run_id
 WHERE s.session_id = $1`),
 
-	ActiveRunRequests: expand(`
-SELECT q.*
-FROM sessions AS s
-CROSS JOIN requests AS q ON q.run_id = s.active_run_id AND q.outcome IS NULL
-WHERE s.session_id = $1
-UNION ALL
-SELECT q.*
-FROM sessions AS s
-CROSS JOIN runs AS r ON r.run_id = s.active_run_id
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
-WHERE s.session_id = $1
-ORDER BY number`),
+	ActiveRunRequests: expand(requestsOf("sessions AS s", "s.active_run_id", "WHERE s.session_id = $1") + "\nORDER BY number"),
 
 	SessionOutputs: newestOutputs("e.session_id = $1 AND e.type = 'output'"),
 
