@@ -56,6 +56,9 @@ func completedCommands(node *kong.Node, path []string) []completed {
 	return all
 }
 
+// typed returns the words of the command, each after a space.
+func (c *completed) typed() string { return strings.Join(append([]string{""}, c.path...), " ") }
+
 // words returns all words that may follow.
 func (c *completed) words() []string {
 	var words []string
@@ -80,16 +83,12 @@ _holdpoint() {
 `)
 	var paths []string
 	for _, one := range all[1:] {
-		paths = append(paths, `" `+strings.Join(one.path, " ")+`"`)
+		paths = append(paths, `"`+one.typed()+`"`)
 	}
 	fmt.Fprintf(to, "        %s) path=\"$path $word\" ;;\n", strings.Join(paths, "|"))
 	fmt.Fprint(to, "      esac ;;\n    esac\n  done\n  case \"$path\" in\n")
 	for _, one := range all {
-		path := ""
-		if len(one.path) > 0 {
-			path = " " + strings.Join(one.path, " ")
-		}
-		fmt.Fprintf(to, "    %q) COMPREPLY=($(compgen -W %q -- \"$current\")) ;;\n", path, strings.Join(one.words(), " "))
+		fmt.Fprintf(to, "    %q) COMPREPLY=($(compgen -W %q -- \"$current\")) ;;\n", one.typed(), strings.Join(one.words(), " "))
 	}
 	fmt.Fprint(to, "  esac\n}\ncomplete -o default -F _holdpoint holdpoint\n")
 }
@@ -107,15 +106,11 @@ _holdpoint() {
       *) case "$at $word" in
 `)
 	for _, one := range all[1:] {
-		fmt.Fprintf(to, "        %s) at=\"$at $word\" ;;\n", zshQuoted(" "+strings.Join(one.path, " ")))
+		fmt.Fprintf(to, "        %s) at=\"$at $word\" ;;\n", zshQuoted(one.typed()))
 	}
 	fmt.Fprint(to, "      esac ;;\n    esac\n  done\n  case \"$at\" in\n")
 	for _, one := range all {
-		path := ""
-		if len(one.path) > 0 {
-			path = " " + strings.Join(one.path, " ")
-		}
-		fmt.Fprintf(to, "    %s)\n", zshQuoted(path))
+		fmt.Fprintf(to, "    %s)\n", zshQuoted(one.typed()))
 		for _, command := range one.commands {
 			fmt.Fprintf(to, "      commands+=(%s)\n", zshQuoted(command.Name+":"+command.Help))
 		}

@@ -79,6 +79,5 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	w.grantLease(run, c.WorkerID, c.Principal, c.OnBehalfOf, c.LeaseMs)
 	w.acknowledgeAnswers(run)
 	record := w.recordOf(run)
-	claim := record.ClaimOf()
-	return Reply{Run: record, Claim: &claim, Lapsed: lapsed}, nil
+	return Reply{Run: record, Claim: new(record.ClaimOf()), Lapsed: lapsed}, nil
 }

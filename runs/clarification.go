@@ -63,9 +63,8 @@ func (w *workingCopy) declineClarifications(list []*model.Run, p *drainPayload) 
 // declinedResolution returns the resolution of a declined, cancelled or expired clarification.
 // The child gets a declined answer in each case; only the outcome differs.
 func declinedResolution(outcome api.Outcome, justification, reason string, actor Actor) api.Resolution {
-	declined := true
 	return api.Resolution{
-		Outcome: outcome, Declined: &declined, Justification: justification, Reason: reason,
+		Outcome: outcome, Declined: new(true), Justification: justification, Reason: reason,
 		ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via,
 	}
 }

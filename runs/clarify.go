@@ -18,23 +18,25 @@ import (
 // clarification's run); Existing when the run already asked the same. Errors: invalid_request; run_not_found; lease_lost;
 // run_state_conflict; no_parent_session; ParentRefusal; mailbox_full; id_conflict when the run or
 // the session's clarifications already used the request id with another payload.
+//
+// The digest of the question covers the members with a name in JSON.
 type AskClarification struct {
-	RunID   string
-	Fence   int64
-	Request api.UserQuestionRequest
+	RunID   string                  `json:"-"`
+	Fence   int64                   `json:"-"`
+	Request api.UserQuestionRequest `json:"request"`
 	// Park suspends the run until the answer and ends its lease.
-	Park bool
+	Park bool `json:"park,omitzero"`
 	// Checkpoint is stored when the run is parked, and requires Park; see [api.Suspension].
-	Checkpoint api.JSON
+	Checkpoint api.JSON `json:"checkpoint,omitzero"`
 	// Project and channel ids of both sides. The service only shows them with the question
 	// (docs/spec/v1.md#requester).
-	RequesterProjectIDs []string
-	RequesterChannelIDs []string
-	ParentProjectIDs    []string
-	ParentChannelIDs    []string
+	RequesterProjectIDs []string `json:"requester_project_ids,omitempty"`
+	RequesterChannelIDs []string `json:"requester_channel_ids,omitempty"`
+	ParentProjectIDs    []string `json:"parent_project_ids,omitempty"`
+	ParentChannelIDs    []string `json:"parent_channel_ids,omitempty"`
 	// ParentRefusal is why the parent's session accepts no question, read by the caller before, or
 	// nil. It does not refuse the repetition of an existing question.
-	ParentRefusal *refusal.Error
+	ParentRefusal *refusal.Error `json:"-"`
 
 	digest             string
 	clarificationRunID string
@@ -73,17 +75,6 @@ type DeliverAnswer struct {
 	FromSessionID string
 	Message       api.JSON // payload of the message
 	Resolution    api.JSON // an api.Resolution, as recorded in the parent's session
-}
-
-// askBody is the body that the digest of a child's question covers.
-type askBody struct {
-	Request             api.UserQuestionRequest `json:"request"`
-	Park                bool                    `json:"park,omitzero"`
-	Checkpoint          api.JSON                `json:"checkpoint,omitzero"`
-	RequesterProjectIDs []string                `json:"requester_project_ids,omitempty"`
-	RequesterChannelIDs []string                `json:"requester_channel_ids,omitempty"`
-	ParentProjectIDs    []string                `json:"parent_project_ids,omitempty"`
-	ParentChannelIDs    []string                `json:"parent_channel_ids,omitempty"`
 }
 
 // Spec implements Command.
@@ -138,10 +129,7 @@ func (c *AskClarification) prepare(call *Call, newID IDSource) error {
 		return err
 	}
 	var err error
-	c.digest, err = digestOf(askBody{
-		c.Request, c.Park, c.Checkpoint,
-		c.RequesterProjectIDs, c.RequesterChannelIDs, c.ParentProjectIDs, c.ParentChannelIDs,
-	})
+	c.digest, err = digestOf(c)
 	c.Request.Handle, c.Request.Traceparent = newID(PrefixHandle), call.Traceparent
 	c.clarificationRunID = newID(PrefixRun)
 	c.suspensionID = newID(PrefixSuspension)

@@ -352,11 +352,7 @@ func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
 // startAtOnce claims or suspends the new run in the same transaction
 // (docs/spec/v1.md#claim-and-suspend-on-creation).
 func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
-	if run.Kind == api.KindCall {
-		w.startCall(run)
-	} else {
-		w.startRun(run)
-	}
+	w.startRun(run)
 	if c.Claim != nil {
 		w.grantLease(run, c.Claim.WorkerID, c.Principal, c.OnBehalfOf, c.Claim.LeaseMs)
 	}
@@ -369,6 +365,5 @@ func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 	if c.Claim == nil || c.Suspend != nil && !c.Suspend.Hold && run.LeaseExpiresAtMs == 0 {
 		return Reply{Run: record}, nil
 	}
-	claim := record.ClaimOf()
-	return Reply{Run: record, Claim: &claim}, nil
+	return Reply{Run: record, Claim: new(record.ClaimOf())}, nil
 }

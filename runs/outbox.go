@@ -77,8 +77,7 @@ func (w *workingCopy) effect(effectID string) (*model.Effect, error) {
 	if row == nil || row.SessionID != w.state.SessionID {
 		return nil, refusal.UnknownEffect(w.state.SessionID, effectID)
 	}
-	effect := *row
-	return &effect, nil
+	return new(*row), nil
 }
 
 // attemptEffect counts an attempt of an effect. It returns nil when the effect is not due or not

@@ -15,21 +15,15 @@ func (w *workingCopy) enqueue(run *model.Run) {
 	w.promote()
 }
 
-// startRun gives the session's slot to a queued run.
+// startRun starts a run that is not in the queue any more. A call takes no slot of the session.
 func (w *workingCopy) startRun(run *model.Run) {
-	w.moveRun(run, api.StatusRunning)
-	run.StartedAtMs = w.nowMs
-	run.ClaimableAtMs = w.nowMs
-	w.session.ActiveRunID = run.RunID
-	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
-}
-
-// startCall starts a call. It takes no slot.
-func (w *workingCopy) startCall(run *model.Run) {
 	run.QueuedAhead = 0
 	w.moveRun(run, api.StatusRunning)
 	run.StartedAtMs = w.nowMs
 	run.ClaimableAtMs = w.nowMs
+	if model.TakesSlot(run.Kind) {
+		w.session.ActiveRunID = run.RunID
+	}
 	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 }
 

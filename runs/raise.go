@@ -187,8 +187,7 @@ func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {
 	default:
 		afterMs = &w.state.DefaultExpiryMs
 	}
-	due := w.nowMs + *afterMs
-	return &due
+	return new(w.nowMs + *afterMs)
 }
 
 // oweReviews enqueues the posts to the review hook for the new approvals that are still open

@@ -13,30 +13,32 @@ import (
 // Reply: Rule; Existing when a rule with the chosen id and the same payload exists. Errors:
 // invalid_request; session_ended; id_conflict when the chosen id has another payload;
 // too_many_rules.
+//
+// The digest of the call covers the members with a name in JSON, with defaults filled in.
 type AddRule struct {
-	RuleID string // generated when empty
+	RuleID string `json:"-"` // generated when empty
 	// SessionID is rules.AllSessions, or empty, for a rule for all sessions. The session need not
 	// exist.
-	SessionID string
-	AgentID   string
-	ToolName  string
-	Effect    api.RuleEffect // api.RuleAllow when empty
-	Match     api.RuleMatch
-	Reason    string
-	MaxUses   int64
+	SessionID string         `json:"session_id"`
+	AgentID   string         `json:"agent_id,omitempty"`
+	ToolName  string         `json:"tool_name,omitempty"`
+	Effect    api.RuleEffect `json:"effect"` // api.RuleAllow when empty
+	Match     api.RuleMatch  `json:"match"`
+	Reason    string         `json:"reason,omitempty"`
+	MaxUses   int64          `json:"max_uses,omitzero"`
 	// Escalation is only for api.RuleAsk.
-	Escalation *api.Escalation
+	Escalation *api.Escalation `json:"escalation,omitempty"`
 	// Hint is only for api.RuleHint, which needs it.
-	Hint *api.Hint
+	Hint *api.Hint `json:"hint,omitempty"`
 	// ExpiresAtMs and ExpiresAfterMs limit the rule's lifetime; at most one may be given. By default
 	// the rule lasts as long as its session, or DefaultRuleAgeMs for a rule for all sessions, but at
 	// most MaxAgeMs. An ExpiresAfterMs of 0 means no expiry.
-	ExpiresAtMs    *int64
-	ExpiresAfterMs *int64
+	ExpiresAtMs    *int64 `json:"expires_at_ms,omitempty"`
+	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
 	// MaxAgeMs caps the rule's lifetime; 0 for no cap. It is a service setting and not part of the
 	// call.
-	MaxAgeMs int64
-	Actor    Actor
+	MaxAgeMs int64 `json:"-"`
+	Actor    Actor `json:"-"`
 
 	ruleIDGiven bool
 	digest      string
@@ -52,22 +54,6 @@ type RevokeRule struct {
 	// for all sessions. A session other than the rule's is rule_not_found.
 	SessionID string
 	Actor     Actor
-}
-
-// ruleBody is the body that the call's digest covers: the members as given, with defaults filled
-// in.
-type ruleBody struct {
-	SessionID      string          `json:"session_id"`
-	AgentID        string          `json:"agent_id,omitempty"`
-	ToolName       string          `json:"tool_name,omitempty"`
-	Effect         api.RuleEffect  `json:"effect"`
-	Match          api.RuleMatch   `json:"match"`
-	Reason         string          `json:"reason,omitempty"`
-	MaxUses        int64           `json:"max_uses,omitzero"`
-	ExpiresAtMs    *int64          `json:"expires_at_ms,omitempty"`
-	ExpiresAfterMs *int64          `json:"expires_after_ms,omitempty"`
-	Escalation     *api.Escalation `json:"escalation,omitempty"`
-	Hint           *api.Hint       `json:"hint,omitempty"`
 }
 
 // Spec implements Command.
@@ -132,11 +118,7 @@ func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 	c.ruleIDGiven = c.RuleID != ""
 	c.RuleID = cmp.Or(c.RuleID, newID(PrefixRule))
 	var err error
-	c.digest, err = digestOf(ruleBody{
-		SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Effect: c.Effect, Match: c.Match,
-		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAtMs: c.ExpiresAtMs, ExpiresAfterMs: c.ExpiresAfterMs,
-		Escalation: c.Escalation, Hint: c.Hint,
-	})
+	c.digest, err = digestOf(c)
 	return err
 }
 

@@ -80,11 +80,8 @@ func (r *resolution) sealDecisions(ctx context.Context, reader ValueReader, requ
 	if err != nil || sealed == nil {
 		return err
 	}
-	if r.checked.decisions == nil {
-		r.checked.decisions = map[string]*sealedDecision{}
-	}
 	sealed.dataKey, sealed.base = dataKey, string(request.Sealed)
-	r.checked.decisions[request.Handle] = sealed
+	put(&r.checked.decisions, request.Handle, sealed)
 	return r.checked.brought.bring(sealed.updatedInput)
 }
 

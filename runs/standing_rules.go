@@ -125,10 +125,7 @@ func (w *workingCopy) exactRules() map[string][]*rules.Rule {
 	var exact map[string][]*rules.Rule
 	for _, rule := range w.state.Rules {
 		if rule.Exact() && w.holdsHere(rule) {
-			if exact == nil {
-				exact = map[string][]*rules.Rule{}
-			}
-			exact[rule.Match.InputDigest] = append(exact[rule.Match.InputDigest], rule)
+			put(&exact, rule.Match.InputDigest, append(exact[rule.Match.InputDigest], rule))
 		}
 	}
 	return exact

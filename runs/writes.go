@@ -91,14 +91,11 @@ type lastRows[K comparable, R any] struct {
 }
 
 func (r *lastRows[K, R]) put(key K, row *R, isNew bool) {
-	if r.index == nil {
-		r.index = map[K]int{}
-	}
 	if at, seen := r.index[key]; seen {
 		r.last[at] = row
 		return
 	}
-	r.index[key] = len(r.last)
+	put(&r.index, key, len(r.last))
 	r.last = append(r.last, row)
 	r.isNew = append(r.isNew, isNew)
 }

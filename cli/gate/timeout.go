@@ -38,8 +38,7 @@ func (g *gate) remaining() *int64 {
 	if g.timeout == 0 {
 		return nil
 	}
-	left := max(time.Until(g.deadline).Milliseconds(), 1)
-	return &left
+	return new(max(time.Until(g.deadline).Milliseconds(), 1))
 }
 
 // giveUp withdraws what a call that timed out leaves behind, unless a later call with its

@@ -50,8 +50,7 @@ func (a acknowledging) acknowledge(ctx context.Context, c *client.Client, handle
 		if err != nil {
 			return nil, err
 		}
-		untilMs := why.NowMs + cmp.Or(a.For, a.Snooze).Milliseconds()
-		body.UntilMs = &untilMs
+		body.UntilMs = new(why.NowMs + cmp.Or(a.For, a.Snooze).Milliseconds())
 		if a.Snooze != nil {
 			body.State = api.Snoozed
 		}

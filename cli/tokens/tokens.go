@@ -106,8 +106,7 @@ func (d direct) GetToken(ctx context.Context, tokenID string) (*api.TokenView, e
 	if err != nil {
 		return nil, err
 	}
-	view := token.View()
-	return &view, nil
+	return new(token.View()), nil
 }
 
 func (d direct) RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error) {

@@ -112,8 +112,7 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 			return nil, err
 		}
 	}
-	explained := Request(&facts)
-	return &explained, nil
+	return new(Request(&facts)), nil
 }
 
 // OfRun explains a run. Errors: run_not_found, and the reader's.
@@ -134,8 +133,7 @@ func (c *Collector) OfRun(ctx context.Context, runID string, actor runs.Actor) (
 	if err != nil {
 		return nil, err
 	}
-	explained := Run(facts)
-	return &explained, nil
+	return new(Run(facts)), nil
 }
 
 // run reads the facts about a run. left counts how many other runs may still be read.

@@ -57,8 +57,7 @@ func aboutView(stored api.JSON) *api.SessionAbout {
 	if stored == nil {
 		return nil
 	}
-	about := AboutOf(stored)
-	return &about
+	return new(AboutOf(stored))
 }
 
 // SessionName is what a list of other rows shows of a session.

@@ -110,8 +110,7 @@ func (r *RunRecord) Resume() *api.Resume {
 		case KindQuestion:
 			resume.Questions = append(resume.Questions, request.settledQuestion())
 		case KindClarification:
-			answer := ClarificationAnswerOf(request.Clarification().Request, request.Recorded())
-			resume.Clarification = &answer
+			resume.Clarification = new(ClarificationAnswerOf(request.Clarification().Request, request.Recorded()))
 		}
 	}
 	return resume
@@ -157,8 +156,7 @@ func ownResume(shown *api.Resume) *api.Resume {
 	own.Approvals, own.Questions = slices.Clone(own.Approvals), slices.Clone(own.Questions)
 	for i := range own.Approvals {
 		if grant := own.Approvals[i].Resolution.Grant; grant != nil {
-			ownGrant := *grant
-			own.Approvals[i].Resolution.Grant = &ownGrant
+			own.Approvals[i].Resolution.Grant = new(*grant)
 		}
 	}
 	return &own

@@ -81,8 +81,7 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 
 // command returns the command of a decision, with the payload for the runtime.
 func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxRuleAgeMs int64) runs.Command {
-	approval := request.Approval()
-	payload := decisionPayload(approvalMethod(&approval), d.decision, d.scope)
+	payload := decisionPayload(approvalMethod(new(request.Approval())), d.decision, d.scope)
 	note := ""
 	if d.scope == scopeSession && d.decision != accept {
 		note = scopeNote

@@ -98,8 +98,7 @@ func (f *face) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := make([]PendingApproval, len(requests))
 	for i, request := range requests {
-		approval := request.Approval()
-		list[i] = pendingApproval(request.SessionID, request.RunID, &approval)
+		list[i] = pendingApproval(request.SessionID, request.RunID, new(request.Approval()))
 		list[i].RequestedBy = requestedBy(r, request)
 	}
 	return wire.Respond(w, r, http.StatusOK, sessionPage[PendingApproval]{list})
@@ -112,8 +111,7 @@ func (f *face) listToolInputs(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := make([]PendingToolInput, len(requests))
 	for i, request := range requests {
-		question := request.Question()
-		list[i] = pendingToolInput(request.SessionID, request.RunID, &question)
+		list[i] = pendingToolInput(request.SessionID, request.RunID, new(request.Question()))
 		list[i].RequestedBy = requestedBy(r, request)
 	}
 	return wire.Respond(w, r, http.StatusOK, sessionPage[PendingToolInput]{list})

@@ -102,8 +102,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 			if err != nil {
 				return nil, err
 			}
-			resolution := request.Recorded()
-			list.settle(runID, &resolution)
+			list.settle(runID, new(request.Recorded()))
 		}
 	}
 	return list.newest(), nil

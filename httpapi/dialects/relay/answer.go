@@ -154,8 +154,7 @@ func (f *face) decideRelay(ctx context.Context, relay *model.Request, given answ
 		resolution.Behavior = api.BehaviorAllow
 		// Only true itself creates a rule, because the person does not confirm what it allows.
 		if given.always {
-			approval := relay.Approval()
-			resolution, _ = f.allowAlways(&approval, relay.SessionID, 0)
+			resolution, _ = f.allowAlways(new(relay.Approval()), relay.SessionID, 0)
 		}
 	} else {
 		resolution.Reason = given.reason

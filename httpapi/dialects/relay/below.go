@@ -21,8 +21,7 @@ func (s *chatStream) lookBelow() {
 		s.raiseOfChild(request)
 	}
 	for _, request := range settled {
-		resolution := request.Recorded()
-		s.settlePrompt(request.RunID, &resolution)
+		s.settlePrompt(request.RunID, new(request.Recorded()))
 	}
 }
 

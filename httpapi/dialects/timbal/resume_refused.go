@@ -56,8 +56,7 @@ func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*seg
 			}
 			output.Status, output.Output = entry.claimedOutput()
 		case api.OutcomeCancelled, api.OutcomeExpired:
-			resolution := request.Recorded()
-			stopped := &stoppage{reason: reasonOf(&resolution)}
+			stopped := &stoppage{reason: reasonOf(new(request.Recorded()))}
 			if entry.approval != nil {
 				stopped.approvalID = entry.id
 			}
@@ -144,8 +143,7 @@ func (d *decision) noteFaults(notes map[string]string, err error, part *runs.Ans
 			continue
 		}
 		if entry.structured != nil {
-			answer := answerTo(entry.structured, entry.value)
-			if faultOf(entry.structured, &answer) != code {
+			if faultOf(entry.structured, new(answerTo(entry.structured, entry.value))) != code {
 				continue
 			}
 		} else if code == api.CodeQuestionAnswerEmpty && document.Kind(entry.value) != 'n' {

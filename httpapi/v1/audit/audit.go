@@ -129,8 +129,7 @@ func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
 	for i := range entries {
 		bytes += len(entries[i].Body)
 		if i == limit || i > 0 && bytes > api.MaxReplyBytes {
-			cursor := entryList.CursorOf(strconv.FormatInt(entries[i-1].EntryID, 10))
-			page.NextCursor = &cursor
+			page.NextCursor = new(entryList.CursorOf(strconv.FormatInt(entries[i-1].EntryID, 10)))
 			break
 		}
 		page.Data = append(page.Data, entries[i].View())

@@ -111,8 +111,7 @@ func (a *audits) eventsBefore(r *http.Request, sessionID string, after, beforeMs
 		case !more || len(events) == 0:
 			return ids, nil, nil
 		case len(ids) == api.MaxRedactions:
-			last := strconv.FormatInt(after, 10)
-			return ids, &last, nil
+			return ids, new(strconv.FormatInt(after, 10)), nil
 		}
 	}
 }

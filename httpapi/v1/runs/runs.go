@@ -111,8 +111,7 @@ func (h *handlers) respondClaimed(w http.ResponseWriter, r *http.Request, reply 
 		if err := runs.CheckHolder(&record.Run, model.FirstFence, auth.From(r.Context())); err != nil {
 			return err
 		}
-		first := record.FirstClaimOf(workerID)
-		claim = &first
+		claim = new(record.FirstClaimOf(workerID))
 	}
 	handed := *claim
 	if err := h.HandOver(r.Context(), &handed); err != nil {

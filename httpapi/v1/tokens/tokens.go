@@ -124,8 +124,7 @@ func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
 	if len(tokens) > limit {
 		tokens = tokens[:limit]
 		last := &tokens[limit-1]
-		cursor := tokenList.CursorOf(strconv.FormatInt(last.CreatedAtMs, 10), last.TokenID)
-		page.NextCursor = &cursor
+		page.NextCursor = new(tokenList.CursorOf(strconv.FormatInt(last.CreatedAtMs, 10), last.TokenID))
 	}
 	for i := range tokens {
 		page.Data = append(page.Data, tokens[i].View())

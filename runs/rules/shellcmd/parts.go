@@ -66,7 +66,7 @@ func (p *collected) read(c *Command, depth int) {
 		case *syntax.Stmt:
 			p.statement(node, inner, depth)
 		case *syntax.CallExpr:
-			p.call(wordTexts(node), depth)
+			p.call(wordTexts(node, true), depth)
 			if words, hidden := plainTexts(node); hidden {
 				p.call(words, depth)
 			}
@@ -134,10 +134,11 @@ func printed(node syntax.Node) string {
 	return strings.TrimSpace(Scrub(text.String()))
 }
 
-func wordTexts(call *syntax.CallExpr) []string {
-	words := make([]string, 0, len(call.Args))
-	for _, word := range call.Args {
-		words = append(words, wordText(word, true))
+// wordTexts returns [wordText] of each word of a call.
+func wordTexts(call *syntax.CallExpr, patterns bool) []string {
+	words := make([]string, len(call.Args))
+	for i, word := range call.Args {
+		words[i] = wordText(word, patterns)
 	}
 	return words
 }
@@ -315,7 +316,7 @@ func (p *collected) piped(from *syntax.Stmt, depth int) {
 			}
 		}
 		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 1 {
-			words := wordTexts(call)
+			words := wordTexts(call, true)
 			p.carried(strings.Join(words[1:], " "), depth)
 			if plain, hidden := plainTexts(call); hidden {
 				p.carried(strings.Join(plain[1:], " "), depth)
@@ -371,9 +372,5 @@ func PlainGlob(glob string) string {
 	if !calls || len(statement.Redirs) > 0 || len(call.Assigns) > 0 || statement.Background || statement.Negated {
 		return printed(statement)
 	}
-	words := make([]string, 0, len(call.Args))
-	for _, word := range call.Args {
-		words = append(words, wordText(word, false))
-	}
-	return strings.Join(words, " ")
+	return strings.Join(wordTexts(call, false), " ")
 }

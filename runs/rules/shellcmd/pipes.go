@@ -76,7 +76,7 @@ func (p *collected) pipe(all []*syntax.Stmt, into ...string) {
 
 // substituted adds what a shell runs of another command's output, as if that were piped into it: sh -c "$(curl x)".
 func (p *collected) substituted(s *syntax.Stmt, call *syntax.CallExpr) {
-	words := wordTexts(call)
+	words := wordTexts(call, true)
 	if len(words) == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func stageForms(stage *syntax.Stmt) [][]string {
 	if !calls || len(call.Args) == 0 {
 		return nil
 	}
-	words := wordTexts(call)
+	words := wordTexts(call, true)
 	names, at := oneNames(words, OneName)
 	names = withModule(names, at)
 	named := withoutPython(names, at)
@@ -159,7 +159,7 @@ func renamed(s *syntax.Stmt, nameOf func(word string) string) *syntax.Stmt {
 		list := *command
 		list.X, list.Y, changed.Cmd = x, y, &list
 	case *syntax.CallExpr:
-		words := wordTexts(command)
+		words := wordTexts(command, true)
 		if len(words) == 0 {
 			return s
 		}
@@ -212,11 +212,7 @@ func namedStages(all []*syntax.Stmt, nameOf func(word string) string) (glob stri
 		if !calls || len(call.Args) == 0 || len(call.Assigns) > 0 || len(stage.Redirs) > 0 || stage.Background || stage.Negated {
 			return "", false
 		}
-		words := make([]string, len(call.Args))
-		for at, word := range call.Args {
-			words[at] = wordText(word, false)
-		}
-		texts[i] = strings.Join(oneCommand(words, nameOf), " ")
+		texts[i] = strings.Join(oneCommand(wordTexts(call, false), nameOf), " ")
 	}
 	return strings.Join(texts, " | "), true
 }

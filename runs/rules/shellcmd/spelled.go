@@ -61,18 +61,14 @@ func (m *marking) statement(s *syntax.Stmt) {
 }
 
 func (m *marking) call(call *syntax.CallExpr) {
-	words := make([]string, len(call.Args))
-	for i, word := range call.Args {
-		words[i] = wordText(word, false)
-	}
-	name := ""
+	words, name := wordTexts(call, false), ""
 	if len(words) > 0 {
 		name = OneName(words[0])
 	}
 	runs := len(words) > 0 && runsAnother(name, words)
 	var passed []bool
 	if (wrappers[name] || runs) && !m.glob {
-		passed = passedOn(name, wordTexts(call))
+		passed = passedOn(name, wordTexts(call, true))
 	}
 	for i, word := range call.Args {
 		if i > 0 {

@@ -199,7 +199,7 @@ func (c *Command) Argv() ([]string, bool) {
 	if !calls || len(call.Assigns) > 0 || len(c.file.Stmts[0].Redirs) > 0 {
 		return nil, false
 	}
-	words := wordTexts(call)
+	words := wordTexts(call, true)
 	if slices.ContainsFunc(words, HasUnknown) {
 		return nil, false
 	}
