@@ -3,6 +3,7 @@ package gate
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -82,8 +83,14 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 	if name == "" {
 		name = interpreterName(program)
 	}
-	if at := slices.IndexFunc(arguments, func(word string) bool { return interpreterName(word) != "" }); name == "" && at >= 0 && slices.Contains(carriers, filepath.Base(argv[0])) {
-		name, arguments = interpreterName(arguments[at]), arguments[at+1:]
+	if name == "" && carries(argv[0]) {
+		at := slices.IndexFunc(append(slices.Clip(arguments), "sh"), func(word string) bool { return interpreterName(word) != "" })
+		var found bool
+		if files, found = carriedBy(arguments[:at], cwd); found || at == len(arguments) {
+			return files
+		}
+		own, _ := carriedBy(arguments[at:at+1], cwd)
+		files, name, arguments = append(files, own...), interpreterName(arguments[at]), arguments[at+1:]
 	}
 	if name == "" {
 		return nil
@@ -97,10 +104,7 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 		if script := of.scriptIn(argument); script != "" && option && values == 0 {
 			argument, option = script, false
 		}
-		path := argument
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(cwd, path)
-		}
+		path := inDirectory(argument, cwd)
 		if _, err := os.Stat(path); err == nil && (!option || values > 0 || mayBeOver) {
 			files = append(files, path)
 			if !option && values == 0 && (!mayBeSubcommand || strings.ContainsAny(argument, `./\`)) {
@@ -122,6 +126,46 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 		}
 	}
 	return files
+}
+
+// carries reports whether a program runs the one among its arguments as it is.
+func carries(program string) bool { return slices.Contains(carriers, filepath.Base(program)) }
+
+// notProgram are arguments of a carrier that are neither options nor the program: variables, times, priorities and masks.
+var notProgram = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*=.*|[0-9][0-9a-fx.,-]*[smhd]?)$`)
+
+// carriedBy returns the files among which the program behind a carrier is, if its arguments have the path of one: a path
+// behind an option may be the value of that. found reports that the last one is the program. A program that only has a
+// name is the system's.
+func carriedBy(arguments []string, cwd string) (files []string, found bool) {
+	mayBeValue := false
+	for _, argument := range arguments {
+		option := strings.HasPrefix(argument, "-")
+		switch path := inDirectory(argument, cwd); {
+		case option || notProgram.MatchString(argument) || carries(argument):
+		case strings.ContainsRune(argument, filepath.Separator) && executable(path):
+			if files = append(files, path); !mayBeValue {
+				return files, true
+			}
+		case !mayBeValue:
+			return files, false
+		}
+		mayBeValue = option && argument != "--"
+	}
+	return files, false
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// inDirectory returns the path that an argument is for a program in a directory.
+func inDirectory(argument, directory string) string {
+	if filepath.IsAbs(argument) {
+		return argument
+	}
+	return filepath.Join(directory, argument)
 }
 
 // isCode reports whether an option is followed by code, or has it.
