@@ -401,6 +401,9 @@ func TestAPlanIsShownAsText(t *testing.T) {
 	require.LessOrEqual(t, len(long), api.MaxTextLength)
 	require.True(t, utf8.ValidString(long))
 	require.Contains(t, long, "The plan goes on in the input.")
+	long = shown(`{"planFilePath":"/plan"}`, strings.Repeat("x", api.MaxTextLength+1))
+	require.LessOrEqual(t, len(long), api.MaxTextLength)
+	require.Contains(t, long, "The plan goes on in its file. This request does not show the rest.")
 }
 
 func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {

@@ -70,7 +70,8 @@ func CallOf(call ask.Call, planText string) (ask.Call, error) {
 	request := call.Approval
 	if planTools[request.ToolName] {
 		shown := *request
-		shown.Description = withPlan(shown.Description, planOf(request.Input, planText))
+		plan, where := planOf(request.Input, planText)
+		shown.Description = withPlan(shown.Description, plan, where)
 		call.Approval = &shown
 		return call, nil
 	}
@@ -97,24 +98,27 @@ func AsksQuestion(toolName string) bool { return questionTools[toolName] }
 // ShowsPlan reports whether a tool shows a plan.
 func ShowsPlan(toolName string) bool { return planTools[toolName] }
 
-func planOf(input api.JSON, otherwise string) string {
+// planOf returns the plan that a tool shows, and where a person finds the rest of a long one.
+func planOf(input api.JSON, named string) (plan, where string) {
+	const inInput, inFile = "The plan goes on in the input.", "The plan goes on in its file. This request does not show the rest."
 	var given struct {
 		Plan    string `json:"plan"`
 		Summary string `json:"summary"`
 	}
 	if json.Unmarshal(input, &given) != nil {
-		return otherwise
+		return named, inFile
 	}
-	for _, text := range []string{given.Plan, otherwise, given.Summary} {
-		if strings.TrimSpace(text) != "" {
-			return text
-		}
+	switch {
+	case strings.TrimSpace(given.Plan) != "":
+		return given.Plan, inInput
+	case strings.TrimSpace(named) != "":
+		return named, inFile
 	}
-	return ""
+	return strings.TrimSpace(given.Summary), inInput
 }
 
-// withPlan appends a plan to a description, as much of it as fits.
-func withPlan(description, plan string) string {
+// withPlan appends a plan to a description, as much of it as fits, and else where it goes on.
+func withPlan(description, plan, where string) string {
 	plan = strings.ToValidUTF8(plan, "\ufffd")
 	if plan == "" {
 		return description
@@ -122,8 +126,7 @@ func withPlan(description, plan string) string {
 	if description != "" {
 		description += "\n\n"
 	}
-	text := description + plan
-	const more = "\n\n(The plan goes on in the input.)"
+	text, more := description+plan, "\n\n("+where+")"
 	if len(text) <= api.MaxTextLength {
 		return text
 	}
