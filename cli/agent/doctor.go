@@ -228,10 +228,14 @@ func (f *findings) checkService(ctx context.Context, terminal *console.Console, 
 			_, err := opened.Keys(ctx)
 			return err
 		}
-		if _, err := pinned(ctx, opened, keys); err != nil {
+		read, err := pinned(ctx, opened, keys)
+		if err != nil {
 			return err
 		}
 		f.add(holds, "%s has a key that the hook was installed with; allowing a call takes its signature", connection.Server)
+		if read.newer {
+			f.add(unchecked, "%s has a newer key: if it signs with that one, the hook denies every call: run hook install again", connection.Server)
+		}
 		return nil
 	})
 	if err == nil {

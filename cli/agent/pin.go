@@ -85,7 +85,12 @@ func (c *HookRun) ownAnswer(ctx context.Context, opened *client.Client, asked ho
 	case answer.Signed == nil || answer.Signed.Signature == "":
 		return &own, errors.New("the service sent no signed answer")
 	}
-	claims, err := client.VerifyAnswer(keys, answer.Signed)
+	claims, err := client.VerifyAnswer(keys.known, answer.Signed)
+	if err != nil {
+		if _, other := client.VerifyAnswer(keys.others, answer.Signed); other == nil {
+			return &own, errOtherKey
+		}
+	}
 	switch {
 	case errors.Is(err, client.ErrAnswerExpired):
 		return &own, fmt.Errorf("%w; %s", err, compareClocks)
@@ -128,6 +133,9 @@ var errNotAnswered = errors.New("the service sent no answer to the question")
 // errNoPinnedKey says what to do after the service has changed its key.
 var errNoPinnedKey = errors.New("the service has none of the keys that this hook was installed with: if it has a new one, run hook install again")
 
+// errOtherKey says the same when the service still shows the old key next to the new one.
+var errOtherKey = errors.New("the service signs with a key that this hook was not installed with: if it has a new one, run hook install again")
+
 // compareClocks says what to do when a new signature has expired.
 const compareClocks = "compare the clocks of this machine and the service's"
 
@@ -139,7 +147,12 @@ func (c *HookRun) verify(ctx context.Context, opened *client.Client, asked hookI
 	case answer.Grant == "":
 		return errors.New("the service sent no signed grant")
 	}
-	claims, err := client.VerifyGrant(keys, answer.Grant, asked.ToolName, input)
+	claims, err := client.VerifyGrant(keys.known, answer.Grant, asked.ToolName, input)
+	if err != nil {
+		if _, other := client.VerifyGrant(keys.others, answer.Grant, asked.ToolName, input); other == nil {
+			return errOtherKey
+		}
+	}
 	switch {
 	case errors.Is(err, client.ErrGrantExpired):
 		return fmt.Errorf("%w; %s", err, compareClocks)
@@ -151,21 +164,35 @@ func (c *HookRun) verify(ctx context.Context, opened *client.Client, asked hookI
 	return nil
 }
 
-// pinned reads the service's public keys and returns those with the given ids. An id is the
-// thumbprint of its key, so the service cannot show another key under it.
-func pinned(ctx context.Context, opened *client.Client, ids []string) (api.KeySet, error) {
+// keysOf are the public keys of a service.
+type keysOf struct {
+	// known are those that a hook was installed with.
+	known, others api.KeySet
+	// newer reports that the service's newest key is not known.
+	newer bool
+}
+
+// pinned reads the service's public keys. An id is the thumbprint of its key, so the service cannot show
+// another key under it.
+func pinned(ctx context.Context, opened *client.Client, ids []string) (keys keysOf, err error) {
 	read, err := opened.Keys(ctx)
 	if err != nil {
-		return api.KeySet{}, err
+		return keys, err
 	}
 	checked, err := signing.NewPublic(*read)
 	if err != nil {
-		return api.KeySet{}, err
+		return keys, err
 	}
-	keys := checked.Set().Keys
-	keys = slices.DeleteFunc(keys, func(key api.PublicKey) bool { return !slices.Contains(ids, key.Kid) })
-	if len(keys) == 0 {
-		return api.KeySet{}, errNoPinnedKey
+	for i, key := range checked.Set().Keys { // the newest is the first
+		if slices.Contains(ids, key.Kid) {
+			keys.known.Keys = append(keys.known.Keys, key)
+			continue
+		}
+		keys.others.Keys = append(keys.others.Keys, key)
+		keys.newer = keys.newer || i == 0
 	}
-	return api.KeySet{Keys: keys}, nil
+	if len(keys.known.Keys) == 0 {
+		return keys, errNoPinnedKey
+	}
+	return keys, nil
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -43,19 +44,21 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 	for name, one := range map[string]struct {
 		grant string
 		shown []api.PublicKey
-		allow bool
+		// why is a part of the reason, "" for an allow.
+		why string
 	}{
-		"the service's":               {signed(service, nil), public(service), true},
-		"among other keys":            {signed(service, nil), append(public(other), public(service)...), true},
-		"none":                        {"", public(service), false},
-		"of another key":              {signed(other, nil), append(public(service), public(other)...), false},
-		"of a service with other key": {signed(other, nil), public(other), false},
-		"under the id of the key":     {signed(other, nil), []api.PublicKey{posing}, false},
-		"for another run":             {signed(service, func(c *api.GrantClaims) { c.Sub = "call-2" }), public(service), false},
-		"for another agent":           {signed(service, func(c *api.GrantClaims) { c.Aud = "codex" }), public(service), false},
-		"for another tool":            {signed(service, func(c *api.GrantClaims) { c.ToolName = "Read" }), public(service), false},
-		"for another input":           {signed(service, func(c *api.GrantClaims) { c.InputDigest = "sha256:00" }), public(service), false},
-		"expired":                     {signed(service, func(c *api.GrantClaims) { c.Exp = time.Now().Add(-time.Hour).Unix() }), public(service), false},
+		"the service's":               {signed(service, nil), public(service), ""},
+		"among other keys":            {signed(service, nil), append(public(other), public(service)...), ""},
+		"none":                        {"", public(service), "no signed grant"},
+		"of another key":              {signed(other, nil), append(public(service), public(other)...), "a key that this hook was not installed with: if it has a new one, run hook install again"},
+		"of an unknown key":           {signed(other, nil), public(service), "its key"},
+		"of a service with other key": {signed(other, nil), public(other), "none of the keys"},
+		"under the id of the key":     {signed(other, nil), []api.PublicKey{posing}, "thumbprint"},
+		"for another run":             {signed(service, func(c *api.GrantClaims) { c.Sub = "call-2" }), public(service), "for another call"},
+		"for another agent":           {signed(service, func(c *api.GrantClaims) { c.Aud = "codex" }), public(service), "for another call"},
+		"for another tool":            {signed(service, func(c *api.GrantClaims) { c.ToolName = "Read" }), public(service), "for the tool"},
+		"for another input":           {signed(service, func(c *api.GrantClaims) { c.InputDigest = "sha256:00" }), public(service), "for an input"},
+		"expired":                     {signed(service, func(c *api.GrantClaims) { c.Exp = time.Now().Add(-time.Hour).Unix() }), public(service), "compare the clocks"},
 	} {
 		opened := showing(t, one.shown)
 		hook := &HookRun{SignedBy: []string{service.KeyID()}}
@@ -64,11 +67,12 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 		decided, err := hook.onlySigned(t.Context(), opened, asked, &ask.Answer{
 			RunID: "call-1", Grant: one.grant, Approval: &api.ApprovalRequest{Input: api.JSON(input)}, Outcome: api.OutcomeAllowed, Resolution: api.Resolution{Behavior: api.BehaviorAllow},
 		})
-		if one.allow {
+		if one.why == "" {
 			require.NoError(t, err, name)
 			require.Equal(t, mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(input)}, decided, name)
 		} else {
 			require.ErrorContains(t, err, "nothing was allowed: ", name)
+			require.ErrorContains(t, err, one.why, name)
 			require.Zero(t, decided, name)
 		}
 	}
@@ -150,6 +154,7 @@ func TestAnswersAreToTheAgentsOwnQuestion(t *testing.T) {
 		if change != nil {
 			require.NotEqual(t, api.BehaviorAllow, decided.Behavior, name)
 			require.ErrorContains(t, err, "nothing was allowed: ", name)
+			require.Equal(t, name == "of another key", errors.Is(err, errOtherKey), name)
 			continue
 		}
 		require.NoError(t, err)
