@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,17 +23,22 @@ func replaceFile(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	temporary := path + ".holdpoint"
-	if err := writeSynced(temporary, text, mode); err != nil {
-		return err
+	// A name that nobody knows before: a link there would lead the text into another file.
+	temporary := path + ".holdpoint-" + rand.Text()
+	err = writeSynced(temporary, text, mode)
+	if err == nil {
+		err = os.Rename(temporary, path)
 	}
-	return os.Rename(temporary, path)
+	if err != nil {
+		_ = os.Remove(temporary)
+	}
+	return err
 }
 
-// writeSynced is [os.WriteFile] for a file that is renamed afterwards: a power cut could leave an
+// writeSynced is [os.WriteFile] for a new file that is renamed afterwards: a power cut could leave an
 // empty file under the new name, and the agent would run without its hook.
 func writeSynced(path string, text []byte, mode fs.FileMode) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

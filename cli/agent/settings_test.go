@@ -35,6 +35,27 @@ func TestBehindLinks(t *testing.T) {
 	require.ErrorContains(t, err, "more than 40 links")
 }
 
+// Somebody else who may write in the directory of the settings has no other file written.
+func TestReplacedFilesWriteNoOther(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	settings, other := filepath.Join(root, "settings.json"), filepath.Join(root, "other")
+	require.NoError(t, os.WriteFile(other, []byte("mine"), 0o600))
+	require.NoError(t, os.Symlink("other", settings+".holdpoint"))
+	require.NoError(t, replaceFile(settings, []byte("{}")))
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(text))
+	info, err := os.Lstat(settings)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	require.NoError(t, os.Mkdir(filepath.Join(root, "folder"), 0o700))
+	require.Error(t, replaceFile(filepath.Join(root, "folder"), []byte("{}")))
+	left, err := filepath.Glob(filepath.Join(root, "*.holdpoint-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // A user who can replace one of the links replaces the file.
 func TestDirectoriesOf(t *testing.T) {
 	t.Parallel()
