@@ -84,6 +84,9 @@ func (c *HookDoctor) Run(ctx context.Context, terminal *console.Console) error {
 			found.add(open, "this user can change %s, so an agent of this user can remove the hook: use the agent's managed settings, or run the agent as another user", path)
 		}
 	}
+	if off := of.switchedOff(path); off != "" {
+		found.add(fails, "%s", off)
+	}
 	if misfit := of.misfit(ctx); misfit != "" {
 		found.add(open, "%s", misfit)
 	}

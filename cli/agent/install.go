@@ -123,8 +123,10 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if unread != nil {
 		terminal.Say("the hook will trust any service at %s, because its keys could not be read (%s): install again when the service answers", c.Server, firstLine(unread))
 	}
-	if misfit := of.misfit(ctx); misfit != "" {
-		terminal.Say("%s", misfit)
+	for _, misfit := range []string{of.misfit(ctx), of.switchedOff(path)} {
+		if misfit != "" {
+			terminal.Say("%s", misfit)
+		}
 	}
 	switch {
 	case c.DryRun:

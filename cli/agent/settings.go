@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/go-json-experiment/json"
 )
 
 // replaceFile writes a file atomically. It keeps a link, and writes the file that it leads to.
@@ -97,4 +99,31 @@ func behindLink(path string) (target string, is bool, err error) {
 		target = directory + string(filepath.Separator) + target
 	}
 	return target, true, err
+}
+
+// switchedOff says which settings file has the agent call no hook of the file at path; "" if there is none.
+func (a *codingAgent) switchedOff(path string) string {
+	files := []string{path}
+	if directory := filepath.Dir(path); filepath.Base(directory) == ".claude" {
+		// Of the local settings of the project, the project's and the user's, the first that says so counts. None of them
+		// counts for managed settings, which are elsewhere.
+		files = []string{filepath.Join(directory, "settings.local.json"), filepath.Join(directory, "settings.json")}
+		if home, err := os.UserHomeDir(); err == nil {
+			files = append(files, filepath.Join(home, ".claude", "settings.json"))
+		}
+	}
+	for _, file := range files {
+		var settings struct {
+			Off *bool `json:"disableAllHooks"`
+		}
+		text, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(text, &settings) != nil || settings.Off == nil {
+			continue
+		}
+		if *settings.Off {
+			return fmt.Sprintf("%s has disableAllHooks, so %s calls no hook: take it out", file, a.name)
+		}
+		return ""
+	}
+	return ""
 }

@@ -56,6 +56,44 @@ func TestReplacedFilesWriteNoOther(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// A hook that the agent does not call decides nothing, whatever the file says that has it.
+func TestHooksThatAreSwitchedOff(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	project := filepath.Join(t.TempDir(), ".claude")
+	own, local, user := filepath.Join(project, "settings.json"), filepath.Join(project, "settings.local.json"), filepath.Join(home, ".claude", "settings.json")
+	managed := filepath.Join(t.TempDir(), "managed-settings.json")
+	const off, on = `{"disableAllHooks": true, "hooks": {}}`, `{"disableAllHooks": false}`
+	for name, one := range map[string]struct {
+		files map[string]string
+		path  string
+		by    string
+	}{
+		"nothing":           {nil, own, ""},
+		"by the project":    {map[string]string{own: off}, own, own},
+		"by local settings": {map[string]string{own: `{}`, local: off}, own, local},
+		"by the user":       {map[string]string{own: `{"hooks": {}}`, user: off}, own, user},
+		"on again":          {map[string]string{own: off, local: on, user: off}, own, ""},
+		"unreadable":        {map[string]string{own: `{`}, own, ""},
+		"managed":           {map[string]string{own: off, user: off, managed: `{}`}, managed, ""},
+		"by the managed":    {map[string]string{managed: off}, managed, managed},
+	} {
+		for _, file := range []string{own, local, user, managed} {
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+			require.NoError(t, os.RemoveAll(file))
+			if text, has := one.files[file]; has {
+				require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			}
+		}
+		said := claude.switchedOff(one.path)
+		if one.by == "" {
+			require.Empty(t, said, name)
+			continue
+		}
+		require.Equal(t, one.by+" has disableAllHooks, so claude-code calls no hook: take it out", said, name)
+	}
+}
+
 // A user who can replace one of the links replaces the file.
 func TestDirectoriesOf(t *testing.T) {
 	t.Parallel()
