@@ -261,6 +261,38 @@ func (f *findings) checkService(ctx context.Context, terminal *console.Console, 
 		f.add(open, "the agent's token has the role %s and can allow its own calls: give the agent one of role agent", me.Role)
 	default:
 		f.add(holds, "the agent's token has the role %s and cannot decide", me.Role)
+		f.checkContexts(ctx, terminal, connection.Server)
+	}
+}
+
+// checkContexts looks for tokens and certificates that decide in the file of contexts, which every program of this user can read.
+func (f *findings) checkContexts(ctx context.Context, terminal *console.Console, server string) {
+	contexts, err := console.LoadContexts(terminal.LookupEnv)
+	if err != nil {
+		f.add(unchecked, "the contexts cannot be read, and may have a role that decides: %s", firstLine(err))
+		return
+	}
+	for _, name := range contexts.Names() {
+		one := contexts.Contexts[name]
+		if one.Token == "" && one.ClientKey == "" || console.ServerURL(one.Server) != console.ServerURL(server) {
+			continue // a token is only sent to its own server
+		}
+		with := *terminal
+		with.Context, with.Env = one, func(string) (string, bool) { return "", false }
+		connection := console.Connection{Server: one.Server}
+		if connection.AfterApply(&with) != nil {
+			continue
+		}
+		err := connection.Call(func(opened *client.Client) error {
+			me, err := opened.Me(ctx)
+			if err == nil && (me.Role == api.RoleOperator || me.Role == api.RoleAdmin) {
+				f.add(open, "the context %q has the role %s, so an agent of this user can allow its own calls with it: run the agent as another user", name, me.Role)
+			}
+			return err
+		})
+		if err != nil {
+			f.add(unchecked, "the context %q: %s", name, firstLine(err))
+		}
 	}
 }
 

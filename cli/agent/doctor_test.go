@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,19 +17,7 @@ import (
 // The doctor judges the token that the hook uses: the one of the context or the file that its command names.
 func TestDoctorTakesTheTokenFromTheCommand(t *testing.T) {
 	t.Parallel()
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/v1/keys":
-			_, _ = io.WriteString(w, `{"keys":[]}`)
-		case r.URL.Path == "/v1/me" && r.Header.Get("Authorization") == "Bearer coder":
-			_, _ = io.WriteString(w, `{"principal":"agent:coder","role":"agent","groups":[],"via":"token"}`)
-		case r.URL.Path == "/v1/me":
-			_, _ = io.WriteString(w, `{"principal":"user:ada","role":"admin","groups":[],"via":"token"}`)
-		default:
-			w.WriteHeader(http.StatusNotFound)
-		}
-	}))
-	t.Cleanup(service.Close)
+	service := withTokens(t)
 	directory := t.TempDir()
 	contexts, token := filepath.Join(directory, "contexts.json"), filepath.Join(directory, "the token")
 	require.NoError(t, os.WriteFile(contexts, []byte(`{"current":"mine","contexts":{"mine":{"server":"`+service.URL+`","token":"ada"},"prod":{"server":"`+service.URL+`","token":"coder"}}}`), 0o600))
@@ -55,4 +44,60 @@ func TestDoctorTakesTheTokenFromTheCommand(t *testing.T) {
 		found.checkCommand(t.Context(), terminal, hookLine+flags+" || exit 2")
 		require.Contains(t, found, expected, flags)
 	}
+}
+
+// withTokens returns a service with the tokens "coder" of an agent and "ada" of an admin.
+func withTokens(t *testing.T) *httptest.Server {
+	t.Helper()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch token := r.Header.Get("Authorization"); {
+		case r.URL.Path == "/v1/keys":
+			_, _ = io.WriteString(w, `{"keys":[]}`)
+		case r.URL.Path == "/v1/me" && token == "Bearer coder":
+			_, _ = io.WriteString(w, `{"principal":"agent:coder","role":"agent","groups":[],"via":"token"}`)
+		case r.URL.Path == "/v1/me" && token == "Bearer ada":
+			_, _ = io.WriteString(w, `{"principal":"user:ada","role":"admin","groups":[],"via":"token"}`)
+		case r.URL.Path == "/v1/me":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"code":"invalid_token","detail":"it is not known"}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(service.Close)
+	return service
+}
+
+// An agent reads the tokens that its user's commands use.
+func TestDoctorFindsTokensThatDecideInContexts(t *testing.T) {
+	t.Parallel()
+	service, elsewhere := withTokens(t), withTokens(t)
+	path := filepath.Join(t.TempDir(), "contexts.json")
+	text := func(server string) string {
+		return `{"current":"agent","contexts":{"agent":{"server":"` + service.URL + `","token":"coder"},"mine":{"server":"` + server + `","token":"ada"},` +
+			`"old":{"server":"` + service.URL + `","token":"gone"},"none":{"server":"` + service.URL + `"}}}`
+	}
+	found := func(contexts string, mode os.FileMode) (found findings) {
+		require.NoError(t, os.RemoveAll(path))
+		require.NoError(t, os.WriteFile(path, []byte(contexts), mode))
+		terminal := &console.Console{Env: func(name string) (string, bool) {
+			value, set := map[string]string{"HOLDPOINT_CONTEXTS": path, "HOLDPOINT_TOKEN": "coder"}[name]
+			return value, set
+		}}
+		found.checkCommand(t.Context(), terminal, hookLine+" --server "+service.URL+" || exit 2")
+		return found
+	}
+	decides := finding{open, `the context "mine" has the role admin, so an agent of this user can allow its own calls with it: run the agent as another user`}
+	all := found(text(service.URL), 0o600)
+	require.Contains(t, all, decides)
+	require.Contains(t, all, finding{holds, "the agent's token has the role agent and cannot decide"})
+	last := all[len(all)-1]
+	require.Equal(t, unchecked, last.Verdict)
+	require.Contains(t, last.Detail, `the context "old": `)
+	require.NotContains(t, found(text(elsewhere.URL), 0o600), decides)
+	if runtime.GOOS == "windows" {
+		return // no other users
+	}
+	all = found(text(service.URL), 0o644)
+	require.Contains(t, all[len(all)-1].Detail, "the contexts cannot be read, and may have a role that decides")
 }
