@@ -18,27 +18,30 @@ func TestScriptsOf(t *testing.T) {
 	for _, name := range []string{"run", "main.js", "trace.js", "pipefail", "php.ini", "deno.json", "task", "data", "-x", "-", "extglob"} {
 		require.NoError(t, os.WriteFile(filepath.Join(cwd, name), []byte("x"), 0o600))
 	}
-	for _, name := range []string{"tool", "other", "python3"} {
+	for _, name := range []string{"tool", "other", "python3", "env"} {
 		require.NoError(t, os.WriteFile(filepath.Join(cwd, name), []byte("x"), 0o700)) //nolint:gosec // the program is executable
 	}
 	for command, scripts := range map[string]string{
-		"sudo ./tool data":                 "tool",
-		"env A=1 B=./other ./tool":         "tool",
-		"timeout -k 5 1m ./tool ./other":   "tool",
-		"sudo -u root /usr/bin/env ./tool": "tool",
-		"nice -n 5 nohup ./tool":           "tool",
-		"taskset 0x3 ./tool":               "tool",
-		"sudo -n ./tool ./other":           "tool other",
-		"sudo -- ./tool ./other":           "tool",
-		"time -o ./other ./tool":           "other tool",
-		"sudo ./tool node main.js":         "tool",
-		"sudo -n ./tool sh run":            "tool run",
-		"sudo -u node ./tool":              "tool",
-		"sudo -n ./python3 -u run data":    "python3 run",
-		"sudo cat ./tool":                  "",
-		"sudo ./data":                      "",
-		"sudo tool":                        "",
-		"cat ./tool":                       "",
+		"sudo ./tool data":               "tool",
+		"env A=1 B=./other ./tool":       "tool",
+		"timeout -k 5 1m ./tool ./other": "tool",
+		"sudo -u root env A=1 ./tool":    "tool",
+		"sudo ./env ./tool":              "env tool",
+		"sudo -n ./env A=1 sh run":       "env run",
+		"sudo ./env ls":                  "env",
+		"nice -n 5 nohup ./tool":         "tool",
+		"taskset 0x3 ./tool":             "tool",
+		"sudo -n ./tool ./other":         "tool other",
+		"sudo -- ./tool ./other":         "tool",
+		"time -o ./other ./tool":         "other tool",
+		"sudo ./tool node main.js":       "tool",
+		"sudo -n ./tool sh run":          "tool run",
+		"sudo -u node ./tool":            "tool",
+		"sudo -n ./python3 -u run data":  "python3 run",
+		"sudo cat ./tool":                "",
+		"sudo ./data":                    "",
+		"sudo tool":                      "",
+		"cat ./tool":                     "",
 
 		"sh run":                   "run",
 		"sh -e run":                "run",

@@ -84,9 +84,13 @@ func scriptsOf(argv []string, cwd, program string) (files []string) {
 		name = interpreterName(program)
 	}
 	if name == "" && carries(argv[0]) {
-		at := slices.IndexFunc(append(slices.Clip(arguments), "sh"), func(word string) bool { return interpreterName(word) != "" })
+		at := slices.IndexFunc(arguments, func(word string) bool { return interpreterName(word) != "" })
+		if at < 0 {
+			files, _ = carriedBy(arguments, cwd)
+			return files
+		}
 		var found bool
-		if files, found = carriedBy(arguments[:at], cwd); found || at == len(arguments) {
+		if files, found = carriedBy(arguments[:at], cwd); found {
 			return files
 		}
 		own, _ := carriedBy(arguments[at:at+1], cwd)
@@ -134,20 +138,20 @@ func carries(program string) bool { return slices.Contains(carriers, filepath.Ba
 // notProgram are arguments of a carrier that are neither options nor the program: variables, times, priorities and masks.
 var notProgram = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*=.*|[0-9][0-9a-fx.,-]*[smhd]?)$`)
 
-// carriedBy returns the files among which the program behind a carrier is, if its arguments have the path of one: a path
-// behind an option may be the value of that. found reports that the last one is the program. A program that only has a
-// name is the system's.
+// carriedBy returns the files among which the program behind carriers is, and carriers with a path: a path behind an
+// option may be the value of that option. found reports that the last file is the program. A program without a path is
+// not looked up, because sudo has a PATH of its own.
 func carriedBy(arguments []string, cwd string) (files []string, found bool) {
 	mayBeValue := false
 	for _, argument := range arguments {
 		option := strings.HasPrefix(argument, "-")
 		switch path := inDirectory(argument, cwd); {
-		case option || notProgram.MatchString(argument) || carries(argument):
+		case option || notProgram.MatchString(argument):
 		case strings.ContainsRune(argument, filepath.Separator) && executable(path):
-			if files = append(files, path); !mayBeValue {
+			if files = append(files, path); !mayBeValue && !carries(argument) {
 				return files, true
 			}
-		case !mayBeValue:
+		case !mayBeValue && !carries(argument):
 			return files, false
 		}
 		mayBeValue = option && argument != "--"
