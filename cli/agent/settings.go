@@ -104,13 +104,15 @@ func behindLink(path string) (target string, is bool, err error) {
 // switchedOff says which settings file has the agent call no hook of the file at path; "" if there is none.
 func (a *codingAgent) switchedOff(path string) string {
 	files := []string{path}
-	if directory := filepath.Dir(path); filepath.Base(directory) == ".claude" {
+	home, _ := os.UserHomeDir()
+	directory, user := filepath.Dir(path), cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(home, ".claude"))
+	if directory == user {
+		directory = ".claude" // of the project in which the agent runs
+	}
+	if filepath.Base(directory) == ".claude" {
 		// Of the local settings of the project, the project's and the user's, the first that says so counts. None of them
 		// counts for managed settings, which are elsewhere.
-		files = []string{filepath.Join(directory, "settings.local.json"), filepath.Join(directory, "settings.json")}
-		if home, err := os.UserHomeDir(); err == nil {
-			files = append(files, filepath.Join(home, ".claude", "settings.json"))
-		}
+		files = []string{filepath.Join(directory, "settings.local.json"), filepath.Join(directory, "settings.json"), filepath.Join(user, "settings.json")}
 	}
 	for _, file := range files {
 		var settings struct {

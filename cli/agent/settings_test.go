@@ -60,7 +60,10 @@ func TestReplacedFilesWriteNoOther(t *testing.T) {
 func TestHooksThatAreSwitchedOff(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	project := filepath.Join(t.TempDir(), ".claude")
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	root := t.TempDir()
+	t.Chdir(root)
+	project := filepath.Join(root, ".claude")
 	own, local, user := filepath.Join(project, "settings.json"), filepath.Join(project, "settings.local.json"), filepath.Join(home, ".claude", "settings.json")
 	managed := filepath.Join(t.TempDir(), "managed-settings.json")
 	const off, on = `{"disableAllHooks": true, "hooks": {}}`, `{"disableAllHooks": false}`
@@ -69,14 +72,16 @@ func TestHooksThatAreSwitchedOff(t *testing.T) {
 		path  string
 		by    string
 	}{
-		"nothing":           {nil, own, ""},
-		"by the project":    {map[string]string{own: off}, own, own},
-		"by local settings": {map[string]string{own: `{}`, local: off}, own, local},
-		"by the user":       {map[string]string{own: `{"hooks": {}}`, user: off}, own, user},
-		"on again":          {map[string]string{own: off, local: on, user: off}, own, ""},
-		"unreadable":        {map[string]string{own: `{`}, own, ""},
-		"managed":           {map[string]string{own: off, user: off, managed: `{}`}, managed, ""},
-		"by the managed":    {map[string]string{managed: off}, managed, managed},
+		"nothing":                     {nil, own, ""},
+		"by the project":              {map[string]string{own: off}, own, own},
+		"by local settings":           {map[string]string{own: `{}`, local: off}, own, local},
+		"by the user":                 {map[string]string{own: `{"hooks": {}}`, user: off}, own, user},
+		"on again":                    {map[string]string{own: off, local: on, user: off}, own, ""},
+		"of the user, by the user":    {map[string]string{user: off}, user, user},
+		"of the user, by the project": {map[string]string{own: off, user: on}, user, filepath.Join(".claude", "settings.json")},
+		"unreadable":                  {map[string]string{own: `{`}, own, ""},
+		"managed":                     {map[string]string{own: off, user: off, managed: `{}`}, managed, ""},
+		"by the managed":              {map[string]string{managed: off}, managed, managed},
 	} {
 		for _, file := range []string{own, local, user, managed} {
 			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
@@ -91,6 +96,13 @@ func TestHooksThatAreSwitchedOff(t *testing.T) {
 			continue
 		}
 		require.Equal(t, one.by+" has disableAllHooks, so claude-code calls no hook: take it out", said, name)
+	}
+	elsewhere := t.TempDir()
+	t.Setenv("CLAUDE_CONFIG_DIR", elsewhere)
+	user = filepath.Join(elsewhere, "settings.json")
+	require.NoError(t, os.WriteFile(user, []byte(off), 0o600))
+	for _, path := range []string{own, user} {
+		require.Equal(t, user+" has disableAllHooks, so claude-code calls no hook: take it out", claude.switchedOff(path))
 	}
 }
 
