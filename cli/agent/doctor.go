@@ -18,6 +18,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/loopback"
@@ -257,43 +258,60 @@ func (f *findings) checkService(ctx context.Context, terminal *console.Console, 
 		f.add(fails, "%s: %s", connection.Server, firstLine(err))
 	case me.Via == "open":
 		f.add(open, "the service asks for no token, so the agent can allow its own calls: give people tokens and the agent one of role agent")
-	case me.Role == api.RoleOperator || me.Role == api.RoleAdmin:
+	case auth.RoleMay(me.Role, auth.Decide):
 		f.add(open, "the agent's token has the role %s and can allow its own calls: give the agent one of role agent", me.Role)
 	default:
 		f.add(holds, "the agent's token has the role %s and cannot decide", me.Role)
-		f.checkContexts(ctx, terminal, connection.Server)
+		f.checkContexts(ctx, terminal, connection)
 	}
 }
 
-// checkContexts looks for tokens and certificates that decide in the file of contexts, which every program of this user can read.
-func (f *findings) checkContexts(ctx context.Context, terminal *console.Console, server string) {
+// checkContexts looks for tokens and certificates that decide in the file of contexts, which every program of this user
+// can read.
+func (f *findings) checkContexts(ctx context.Context, terminal *console.Console, hook *console.Connection) {
 	contexts, err := console.LoadContexts(terminal.LookupEnv)
 	if err != nil {
-		f.add(unchecked, "the contexts cannot be read, and may have a role that decides: %s", firstLine(err))
+		f.add(unchecked, "the contexts cannot be read, and may have a token that decides: %s", firstLine(err))
 		return
 	}
 	for _, name := range contexts.Names() {
 		one := contexts.Contexts[name]
-		if one.Token == "" && one.ClientKey == "" || console.ServerURL(one.Server) != console.ServerURL(server) {
+		if one.Token == "" && one.ClientKey == "" || !sameServer(one.Server, hook.Server) {
 			continue // a token is only sent to its own server
 		}
+		one.CA = cmp.Or(one.CA, hook.CA)
 		with := *terminal
-		with.Context, with.Env = one, func(string) (string, bool) { return "", false }
+		with.Context, with.Env = one, nil
 		connection := console.Connection{Server: one.Server}
-		if connection.AfterApply(&with) != nil {
-			continue
+		err := connection.AfterApply(&with)
+		if err == nil {
+			err = connection.Call(func(opened *client.Client) error {
+				me, err := opened.Me(ctx)
+				if err == nil && auth.RoleMay(me.Role, auth.Decide) {
+					f.add(open, "the context %q has the role %s, so an agent of this user can allow its own calls with it: run the agent as another user", name, me.Role)
+				}
+				return err
+			})
 		}
-		err := connection.Call(func(opened *client.Client) error {
-			me, err := opened.Me(ctx)
-			if err == nil && (me.Role == api.RoleOperator || me.Role == api.RoleAdmin) {
-				f.add(open, "the context %q has the role %s, so an agent of this user can allow its own calls with it: run the agent as another user", name, me.Role)
-			}
-			return err
-		})
 		if err != nil {
 			f.add(unchecked, "the context %q: %s", name, firstLine(err))
 		}
 	}
+}
+
+// sameServer reports whether two addresses are the same but for the name of this machine and a slash at the end.
+func sameServer(one, other string) bool {
+	plain := func(address string) string {
+		parsed, err := url.Parse(console.ServerURL(address))
+		if err != nil {
+			return address
+		}
+		if loopback.Is(parsed.Hostname()) {
+			parsed.Host = "localhost:" + parsed.Port()
+		}
+		return strings.TrimRight(parsed.String(), "/")
+	}
+	return plain(one) == plain(other)
 }
 
 // argvOf returns the words of the first command of a shell line.

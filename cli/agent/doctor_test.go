@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -49,7 +50,13 @@ func TestDoctorTakesTheTokenFromTheCommand(t *testing.T) {
 // withTokens returns a service with the tokens "coder" of an agent and "ada" of an admin.
 func withTokens(t *testing.T) *httptest.Server {
 	t.Helper()
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	service := httptest.NewServer(tokens())
+	t.Cleanup(service.Close)
+	return service
+}
+
+func tokens() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch token := r.Header.Get("Authorization"); {
 		case r.URL.Path == "/v1/keys":
 			_, _ = io.WriteString(w, `{"keys":[]}`)
@@ -63,9 +70,7 @@ func withTokens(t *testing.T) *httptest.Server {
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
-	}))
-	t.Cleanup(service.Close)
-	return service
+	})
 }
 
 // An agent reads the tokens that its user's commands use.
@@ -99,5 +104,45 @@ func TestDoctorFindsTokensThatDecideInContexts(t *testing.T) {
 		return // no other users
 	}
 	all = found(text(service.URL), 0o644)
-	require.Contains(t, all[len(all)-1].Detail, "the contexts cannot be read, and may have a role that decides")
+	require.Contains(t, all[len(all)-1].Detail, "the contexts cannot be read, and may have a token that decides")
+}
+
+// A context without a CA of its own is called with the one that the hook uses.
+func TestDoctorCallsContextsWithTheCAOfTheHook(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewTLSServer(tokens())
+	t.Cleanup(service.Close)
+	directory := t.TempDir()
+	contexts, ca := filepath.Join(directory, "contexts.json"), filepath.Join(directory, "ca.pem")
+	require.NoError(t, os.WriteFile(contexts, []byte(`{"contexts":{"mine":{"server":"`+service.URL+`/","token":"ada"}}}`), 0o600))
+	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: service.Certificate().Raw}), 0o600))
+	terminal := &console.Console{Env: func(name string) (string, bool) {
+		value, set := map[string]string{"HOLDPOINT_CONTEXTS": contexts, "HOLDPOINT_TOKEN": "coder", "HOLDPOINT_CA": ca}[name]
+		return value, set
+	}}
+	var found findings
+	found.checkCommand(t.Context(), terminal, hookLine+" --server "+service.URL+" || exit 2")
+	last := found[len(found)-1]
+	require.Equal(t, open, last.Verdict)
+	require.Contains(t, last.Detail, `the context "mine" has the role admin`)
+}
+
+func TestSameServer(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		one, other string
+		same       bool
+	}{
+		{"http://127.0.0.1:4000", "http://localhost:4000/", true},
+		{"localhost:4000", "http://[::1]:4000", true},
+		{"https://inbox.example", "https://inbox.example/", true},
+		{"unix:/run/holdpoint", "unix:/run/holdpoint", true},
+		{"http://127.0.0.1:4000", "http://127.0.0.1:4001", false},
+		{"http://inbox.example", "https://inbox.example", false},
+		{"https://inbox.example", "https://inbox.example.test", false},
+		{"unix:/run/holdpoint", "unix:/run/other", false},
+		{"%", "%", true},
+	} {
+		require.Equal(t, one.same, sameServer(one.one, one.other), "%s and %s", one.one, one.other)
+	}
 }
