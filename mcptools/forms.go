@@ -199,11 +199,8 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		choices["title"] = "Option"
 		members["option"] = choices
 	}
-	schema, asks := map[string]any{"type": "object", "properties": members}, question.Question
-	if question.Header != "" && question.Header != fmt.Sprintf(api.QuestionHeader, 1) {
-		asks = "[" + strings.ReplaceAll(question.Header, "\n", `\n`) + "] " + asks
-	}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(asks))+described+said(prompt.OfQuestion(request)), schema)
+	schema := map[string]any{"type": "object", "properties": members}
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(prompt.QuestionText(request)))+described+said(prompt.OfQuestion(request)), schema)
 }
 
 // describedOptions returns the options that have a description, each on a line of its own. It returns false if a

@@ -81,7 +81,7 @@ func OfQuestion(request *api.UserQuestionRequest) []Row {
 	rows := append([]Row{{Label: "kind", Value: request.Kind}}, hintsOf(request.Hints)...)
 	for i := range request.Questions {
 		question := &request.Questions[i]
-		rows = append(rows, Row{Label: "question " + question.ID, Kind: Body, Value: questionOf(question), Deciding: true})
+		rows = append(rows, Row{Label: "question " + question.ID, Kind: Body, Value: questionOf(question, i), Deciding: true})
 	}
 	return present(append(rows,
 		Row{Label: "payload", Kind: Body, Value: Indented(request.Payload), Deciding: true},
@@ -201,9 +201,9 @@ func hintsOf(hints []api.Hint) []Row {
 }
 
 // questionOf returns a question with its options, one per line.
-func questionOf(question *api.UserQuestion) string {
+func questionOf(question *api.UserQuestion, index int) string {
 	var text strings.Builder
-	text.WriteString(question.Question)
+	text.WriteString(headed(question, index))
 	for _, option := range question.Options {
 		text.WriteString("\n- " + option.ID)
 		if option.Label != option.ID {

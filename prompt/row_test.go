@@ -143,11 +143,11 @@ func TestWhatIsReadBeforeAQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	no := false
 	rows := prompt.OfQuestion(&api.UserQuestionRequest{Questions: []api.UserQuestion{{
-		ID: "q1", Question: "Which one?", MultiSelect: true, AllowFreeform: &no,
+		ID: "q1", Header: "Database", Question: "Which one?", MultiSelect: true, AllowFreeform: &no,
 		Options: []api.QuestionOption{{ID: "a", Label: "a"}, {ID: "b", Label: "Second", Description: "slower"}},
 	}}})
 	require.Equal(t, []prompt.Row{{
-		Label: "question q1", Kind: prompt.Body, Value: "Which one?\n- a\n- b: Second (slower)\nseveral may be chosen", Deciding: true,
+		Label: "question q1", Kind: prompt.Body, Value: "[Database] Which one?\n- a\n- b: Second (slower)\nseveral may be chosen", Deciding: true,
 	}}, rows)
 	typed := prompt.OfQuestion(&api.UserQuestionRequest{Kind: "form", Payload: api.JSON(`{}`), ResponseSchema: api.JSON(`{}`)})
 	require.Len(t, typed, 3)

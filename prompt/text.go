@@ -62,11 +62,20 @@ func Indented(value api.JSON) string {
 	return string(text)
 }
 
-// QuestionText returns the questions of a request as one text.
+// headed returns the text of a question of a request, at an index from 0, behind the header that its agent gave it: a question
+// may say only there what it is about.
+func headed(question *api.UserQuestion, index int) string {
+	if question.Header == "" || question.Header == fmt.Sprintf(api.QuestionHeader, index+1) {
+		return question.Question
+	}
+	return "[" + strings.ReplaceAll(question.Header, "\n", `\n`) + "] " + question.Question
+}
+
+// QuestionText returns the questions of a request, each behind its header, as one text.
 func QuestionText(request *api.UserQuestionRequest) string {
 	var texts []string
-	for _, question := range request.Questions {
-		texts = append(texts, question.Question)
+	for i := range request.Questions {
+		texts = append(texts, headed(&request.Questions[i], i))
 	}
 	if len(texts) > 0 {
 		return strings.Join(texts, " / ")

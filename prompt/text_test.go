@@ -25,6 +25,15 @@ func TestWhatTheTextOfAQuestionLeavesOut(t *testing.T) {
 		}
 		require.Equal(t, all, prompt.OnlyQuestion(&request), payload)
 	}
+	headed := func(headers ...string) *api.UserQuestionRequest {
+		request := &api.UserQuestionRequest{}
+		for _, header := range headers {
+			request.Questions = append(request.Questions, api.UserQuestion{Header: header, Question: "Which?"})
+		}
+		return request
+	}
+	require.Equal(t, "Which? / [Prod] Which? / Which?", prompt.QuestionText(headed("Question 1", "Prod", "")))
+	require.Equal(t, `[Pr\nod] Which?`, prompt.QuestionText(headed("Pr\nod")))
 	require.Equal(t, "Pay?", prompt.QuestionText(&api.UserQuestionRequest{Payload: api.JSON(`{"message":"Pay?"}`)}))
 	structured := api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: "Pay?"}}, Payload: api.JSON(`{"question":"Pay?"}`)}
 	require.False(t, prompt.OnlyQuestion(&structured), "the payload may be about something else")

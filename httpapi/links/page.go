@@ -146,7 +146,7 @@ func (p *pages) review(w http.ResponseWriter, status int, link *notify.Link, cod
 		question := link.Request.Question()
 		of.Hints = escaped(question.Hints)
 		if one := simple(link.Request); one != nil {
-			of.Question, of.Freeform, of.Choice = visible.Escape(one.Question), one.TakesFreeform(), "radio"
+			of.Question, of.Freeform, of.Choice = visible.Escape(prompt.QuestionText(&question)), one.TakesFreeform(), "radio"
 			if one.MultiSelect {
 				of.Choice = "checkbox"
 			}

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -38,6 +39,21 @@ func TestTheQuestionOfALinkIsShownWhole(t *testing.T) {
 		reply := httptest.NewRecorder()
 		newPages().review(reply, 200, link, "1234", "")
 		require.Equal(t, shown, strings.Contains(reply.Body.String(), "Yes"), body)
+	}
+}
+
+// What a question is about may stand in its header alone. The one that the service fills in says nothing.
+func TestTheHeaderOfAQuestionIsShown(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"Delete production": "<legend>[Delete production] Which?</legend>", "Delete\nprod\u202e": `<legend>[Delete\nprod\u202e] Which?</legend>`,
+		"Question 1": "<legend>Which?</legend>", "": "<legend>Which?</legend>",
+	} {
+		body := fmt.Sprintf(`{"id":"q","questions":[{"id":"q","header":%q,"question":"Which?"}]}`, header)
+		link := &notify.Link{Request: &model.Request{Kind: model.KindQuestion, Body: api.JSON(body)}, Run: &model.Run{AgentID: "coder"}}
+		reply := httptest.NewRecorder()
+		newPages().review(reply, 200, link, "1234", "")
+		require.Contains(t, reply.Body.String(), want)
 	}
 }
 
