@@ -49,7 +49,8 @@ type Message struct {
 }
 
 // clean returns an agent's text as one line, truncated, with a space for each character that is not printed: U+2028 and
-// U+2029 begin lines, and are not control characters.
+// U+2029 begin lines, and are not control characters. A space ends what would begin an encoded word (RFC 2047) in the subject of a
+// mail or in a header: its reader would see the text that is encoded, with hidden characters.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
@@ -57,6 +58,7 @@ func clean(text string) string {
 		}
 		return r
 	}, text)
+	text = strings.ReplaceAll(text, "=?", "= ?")
 	if letters := []rune(text); len(letters) > maxShown {
 		text = string(letters[:maxShown-1]) + "…"
 	}

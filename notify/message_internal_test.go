@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"mime"
 	"strings"
 	"testing"
 
@@ -53,8 +54,12 @@ func TestAnAgentsTextIsOneLine(t *testing.T) {
 		"deploy\r\n\u0085\v\fto\tprod":     "deploy     to prod",
 		"\u202edeploy\u200b\ufeff\ufffd":   "deploy",
 		"déploie\u00a0tout en 部署 🚀 नमस्ते": "déploie tout en 部署 🚀 नमस्ते",
+		"=?utf-8?b?4oCuZGVwbG95?=":         "= ?utf-8?b?4oCuZGVwbG95?=",
 		"👩\u200d💻 and ❤\ufe0f":             "👩 💻 and ❤\ufe0f",
 	} {
 		require.Equal(t, want, clean(text), "%+q", text)
+		shown, err := new(mime.WordDecoder).DecodeHeader(want)
+		require.NoError(t, err)
+		require.Equal(t, want, shown, "as the subject of a mail")
 	}
 }
