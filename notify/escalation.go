@@ -86,9 +86,16 @@ func selected(selectors []string, sources onCall, identities []*auth.Identity, d
 	if slices.Equal(deciders, []string{auth.LocalPrincipal}) {
 		return deciders
 	}
+	// An agent may name a large group in each selector.
+	mayDecide := map[string]bool{}
+	for _, who := range deciders {
+		mayDecide[who] = true
+	}
 	var people []string
+	added := map[string]bool{}
 	add := func(who string) {
-		if !slices.Contains(people, who) {
+		if !added[who] {
+			added[who] = true
 			people = append(people, who)
 		}
 	}
@@ -103,7 +110,7 @@ func selected(selectors []string, sources onCall, identities []*auth.Identity, d
 		group, isGroup := strings.CutPrefix(selector, runs.SelectGroup)
 		role, isRole := strings.CutPrefix(selector, runs.SelectRole)
 		for _, identity := range identities {
-			if fits := isGroup && slices.Contains(identity.Groups, group) || isRole && string(identity.Role) == role; fits && slices.Contains(deciders, identity.Principal) {
+			if fits := isGroup && slices.Contains(identity.Groups, group) || isRole && string(identity.Role) == role; fits && mayDecide[identity.Principal] {
 				add(identity.Principal)
 			}
 		}

@@ -206,9 +206,36 @@ func (*oneRequest) Run(context.Context, string) (*model.RunRecord, error) {
 // In a group of a thousand, those who can be reached are, even if hundreds before them cannot.
 func TestAStepForAThousandPeople(t *testing.T) {
 	t.Parallel()
+	steps := toMany(t, 1_000, `[{"after_ms":0,"notify":["role:operator"]}]`)
+	require.Len(t, steps, 1)
+	to := steps[0].To
+	require.Len(t, to, api.MaxRecipients)
+	for n, recipient := range to {
+		require.Equal(t, n < 10, recipient.Channel != "", recipient.Principal)
+	}
+	require.Equal(t, "user:0990", to[0].Principal)
+	require.Equal(t, runs.WhyNoAddress, to[10].WhyNot)
+}
+
+// An agent may name everybody in each selector of each step. Comparing each person with all others would take minutes, in which
+// nobody is notified.
+func TestManySelectorsOfThousands(t *testing.T) {
+	t.Parallel()
+	everybody := strings.Repeat(`"role:operator",`, api.MaxSelectors-1) + `"role:operator"`
+	step := `{"after_ms":0,"notify":[` + everybody + `]}`
+	steps := toMany(t, 5_000, "["+strings.Repeat(step+",", api.MaxEscalationSteps-1)+step+"]")
+	require.Len(t, steps, api.MaxEscalationSteps)
+	for _, one := range steps {
+		require.Len(t, one.To, api.MaxRecipients)
+	}
+}
+
+// toMany looks up the recipients of steps that are due, of a request that so many operators may decide.
+func toMany(t *testing.T, operators int, steps string) []runs.DueStep {
+	t.Helper()
 	var principals []string
 	var identities []*auth.Identity
-	for n := range 1_000 {
+	for n := range operators {
 		principals = append(principals, fmt.Sprintf("user:%04d", n))
 		identities = append(identities, &auth.Identity{Principal: principals[n], Role: api.RoleOperator})
 	}
@@ -216,19 +243,12 @@ func TestAStepForAThousandPeople(t *testing.T) {
 		Store: manyPeople{}, Channels: map[string]notify.Channel{"board": newBoard()},
 		Reader: &oneRequest{request: model.Request{
 			Handle: "h", Kind: model.KindApproval, CreatedAtMs: 1, EscalationState: api.JSON(`{"next_at_ms":1}`),
-			Body: api.JSON(`{"escalation":{"steps":[{"after_ms":0,"notify":["role:operator"]}]}}`),
+			Body: api.JSON(`{"escalation":{"steps":` + steps + `}}`),
 		}},
 		Deciders:   func(context.Context, *model.Run, *model.Request) ([]string, error) { return principals, nil },
 		Identities: func(context.Context) ([]*auth.Identity, error) { return identities, nil },
 	})
 	advance := &runs.AdvanceRequest{Handle: "h"}
 	require.NoError(t, s.Recipients(t.Context(), advance))
-	require.Len(t, advance.Steps, 1)
-	to := advance.Steps[0].To
-	require.Len(t, to, api.MaxRecipients)
-	for n, recipient := range to {
-		require.Equal(t, n < 10, recipient.Channel != "", recipient.Principal)
-	}
-	require.Equal(t, "user:0990", to[0].Principal)
-	require.Equal(t, runs.WhyNoAddress, to[10].WhyNot)
+	return advance.Steps
 }
