@@ -217,8 +217,9 @@ func slackCode(err error) string {
 
 var plainCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
-// finalCodes are errors that a retry would not help.
-var finalCodes = []string{"account_inactive", "invalid_auth", "channel_not_found", "user_not_found"}
+// finalCodes are errors that a retry would not help. A refused token is none of them: giving up would lose the messages to
+// everyone until the operator has replaced it.
+var finalCodes = []string{"channel_not_found", "user_not_found"}
 
 // slackFailure returns an error without what was sent.
 func slackFailure(err error) error {
