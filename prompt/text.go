@@ -62,10 +62,14 @@ func Indented(value api.JSON) string {
 	return string(text)
 }
 
+// AskHeader is the header of a question of holdpoint ask.
+const AskHeader = "Question"
+
 // headed returns the text of a question of a request, at an index from 0, behind the header that its agent gave it: a question
 // may say only there what it is about.
 func headed(question *api.UserQuestion, index int) string {
-	if question.Header == "" || question.Header == fmt.Sprintf(api.QuestionHeader, index+1) {
+	switch question.Header {
+	case "", AskHeader, fmt.Sprintf(api.QuestionHeader, index+1):
 		return question.Question
 	}
 	return "[" + strings.ReplaceAll(question.Header, "\n", `\n`) + "] " + question.Question

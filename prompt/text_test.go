@@ -33,6 +33,7 @@ func TestWhatTheTextOfAQuestionLeavesOut(t *testing.T) {
 		return request
 	}
 	require.Equal(t, "Which? / [Prod] Which? / Which?", prompt.QuestionText(headed("Question 1", "Prod", "")))
+	require.Equal(t, "Which?", prompt.QuestionText(headed("Question")), "of holdpoint ask")
 	require.Equal(t, `[Pr\nod] Which?`, prompt.QuestionText(headed("Pr\nod")))
 	require.Equal(t, "Pay?", prompt.QuestionText(&api.UserQuestionRequest{Payload: api.JSON(`{"message":"Pay?"}`)}))
 	structured := api.UserQuestionRequest{Questions: []api.UserQuestion{{Question: "Pay?"}}, Payload: api.JSON(`{"question":"Pay?"}`)}

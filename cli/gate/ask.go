@@ -116,7 +116,7 @@ type asking struct {
 // with the stored one.
 func (a *asking) asks(afterMs *int64) *api.Suspension {
 	question := api.UserQuestion{
-		ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive,
+		ID: "answer", Header: prompt.AskHeader, Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive,
 		AllowFreeform: &a.input.Free,
 	}
 	for i, option := range a.input.Options {
