@@ -217,17 +217,13 @@ func TestAStepForAThousandPeople(t *testing.T) {
 	require.Equal(t, runs.WhyNoAddress, to[10].WhyNot)
 }
 
-// An agent may name everybody in each selector of each step. Comparing each person with all others would take minutes, in which
-// nobody is notified.
-func TestManySelectorsOfThousands(t *testing.T) {
+// An agent may name everybody in each selector. Comparing each person with all others would outlast the timeout of the tests.
+func TestManySelectorsOfManyPeople(t *testing.T) {
 	t.Parallel()
 	everybody := strings.Repeat(`"role:operator",`, api.MaxSelectors-1) + `"role:operator"`
-	step := `{"after_ms":0,"notify":[` + everybody + `]}`
-	steps := toMany(t, 5_000, "["+strings.Repeat(step+",", api.MaxEscalationSteps-1)+step+"]")
-	require.Len(t, steps, api.MaxEscalationSteps)
-	for _, one := range steps {
-		require.Len(t, one.To, api.MaxRecipients)
-	}
+	steps := toMany(t, 60_000, `[{"after_ms":0,"notify":[`+everybody+`]}]`)
+	require.Len(t, steps, 1)
+	require.Len(t, steps[0].To, api.MaxRecipients)
 }
 
 // toMany looks up the recipients of steps that are due, of a request that so many operators may decide.
