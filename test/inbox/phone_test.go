@@ -95,6 +95,23 @@ func (f *flows) reasons(t *testing.T) {
 	has("Deny: Wrong target (off); Deny: Not needed (off); Deny: Too risky (off); Deny: Ask me first (off); Write a reason… (off)")
 	p.eval(`localStorage.setItem("holdpoint.wait", "0") ?? ""`)
 
+	// What was taken back is not offered. A reason for several is.
+	several := f.ask(t, one(approval("reasons-three", `{"n":4}`)))
+	item = opened("reasons-three")
+	has(last)
+	item.find("button", "Back").click()
+	p.toList()
+	p.find("checkbox", "Select reasons-three in "+several.SessionID).click()
+	p.find("button", "Deny selected (1)").click()
+	p.find("textbox", "Reason (optional)").write("not one of these")
+	p.find("button", "Deny selected (1)").click()
+	p.until("it is denied", func() bool { return f.decision(t, several) != nil })
+	f.ask(t, one(approval("reasons-four", `{"n":5}`)))
+	item = opened("reasons-four")
+	has("Deny: not one of these; Deny: Wrong target; Deny: Not needed; Deny: Too risky; Write a reason…")
+	p.tap("Deny: Wrong target", longEnough)
+	item.status("Denied by you")
+
 	// Four are kept, the last one first.
 	for i, reason := range []string{"alpha", "beta", "gamma", "delta", "epsilon"} {
 		request := approval(fmt.Sprint("reasons-kept-", i), fmt.Sprintf(`{"n":%d}`, 10+i))

@@ -5,6 +5,7 @@ import { asksForAll } from "./ask_same.js";
 import { decide, whole } from "./decide.js";
 import { act, composes, decided, opens, shifted, steady } from "./guard.js";
 import { changed, drafts, inbox } from "./inbox.js";
+import { sensitive } from "./kept.js";
 import { isSeen, nextUnread, readsToEnd, scroller } from "./seen.js";
 import { detail, openHandle } from "./shown.js";
 import { say, unsay } from "./toast.js";
@@ -68,9 +69,6 @@ export function deny(one, event, more = {}) {
   void decide([one], { behavior: "deny", ...more });
   return true;
 }
-
-// What is sensitive is kept nowhere in the browser.
-export const sensitive = ({ request }) => request.sensitive || request.sensitive_paths || request.questions?.some(asked => asked.sensitive);
 
 // A draft is what somebody has typed about a prompt and not sent yet. It survives a reload, and after that a decision
 // of somebody else.

@@ -2,14 +2,15 @@
 // the prompt, and the reason of a denial, take the place of its buttons in the same height.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, mayEdit, readOn, sensitive } from "./approval.js";
-import { account, looksOnly, settings } from "./api.js";
+import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, mayEdit, readOn } from "./approval.js";
+import { account, looksOnly } from "./api.js";
 import { Copy, useFocus } from "./components.js";
 import { canSend, sendEdit } from "./edit.js";
 import { decided, opens, steady } from "./guard.js";
 import { isMine } from "./inbox.js";
 import { marked, plain } from "./marks.js";
 import { canAnswer, endQuestion, sendDecline, takesAnswer } from "./question.js";
+import { offeredReasons } from "./reasons.js";
 import { outcomeOf } from "./row.js";
 import { sessionName } from "./same_call.js";
 import { isNarrow } from "./screen.js";
@@ -36,35 +37,19 @@ function AllowButton({ one, label = "Allow", off = false, onAllow, keyCap }) {
   return html`<button type="button" class="allow" disabled=${off || !canDecide(one) || one.barred !== ""} onClick=${onAllow}>${label}${keyCap && html`<${Key} of=${keyCap} />`}</button>`;
 }
 
-const reasonsKept = 4;
-// Earlier versions kept reasons of sensitive requests too.
-for (const name of Object.keys(localStorage)) if (name.startsWith("holdpoint.reasons of ")) localStorage.removeItem(name);
-const reasonsOf = () => `denial reasons of ${account.me?.on_behalf_of ?? account.me?.principal}`; // another person in this browser has others
-const lastReasons = () => { try { return JSON.parse(settings.get(reasonsOf(), "[]")); } catch { return []; } };
-function keepReason(one, reason) {
-  if (!reason || sensitive(one)) return;
-  const reasons = JSON.stringify([reason, ...lastReasons().filter(other => other !== reason)].slice(0, reasonsKept));
-  try { settings.set(reasonsOf(), reasons); } catch { /* the storage is full, and the decision does not need it */ }
-}
-const usual = ["Not needed", "Too risky", "Wrong target", "Ask me first"];
-
-// denyWith denies. A press that is not taken keeps no reason.
-export function denyWith(one, event, reason) {
-  if (deny(one, event, reason ? { reason } : {})) keepReason(one, reason);
-}
-
 // DenyForm takes a reason. On a narrow page it is a sheet of reasons first: the keyboard of the screen opens only
 // for one's own.
 function DenyForm({ one }) {
   const reason = draftOf(one, "reason", ""), over = isOver(one);
   const [writing, write] = useState(!isNarrow() || one.writes || reason !== "");
-  const [quick] = useState(() => [...new Set([...lastReasons(), ...usual])].slice(0, reasonsKept)); // they stay where they are
+  const [quick] = useState(offeredReasons); // they stay where they are
   const field = useFocus();
   one.typed = reason;
-  const send = event => { event.preventDefault(); denyWith(one, event, reason.trim()); };
+  const denyWith = (event, reason) => deny(one, event, reason ? { reason } : {});
+  const send = event => { event.preventDefault(); denyWith(event, reason.trim()); };
   const begin = () => { opens(one.handle); write(true); setTimeout(() => document.querySelector(".denying input")?.focus()); };
   return html`<form class="denying" onSubmit=${send} onKeyDown=${closes(one)}>
-    ${!writing && html`<div class="reasons">${quick.map(text => html`<button type="button" title=${text} disabled=${!canDecide(one)} onClick=${event => denyWith(one, event, text)}>Deny: ${text}</button>`)}
+    ${!writing && html`<div class="reasons">${quick.map(text => html`<button type="button" title=${text} disabled=${!canDecide(one)} onClick=${event => denyWith(event, text)}>Deny: ${text}</button>`)}
       <button type="button" class="quiet" disabled=${over} onClick=${begin}>Write a reason…</button></div>`}
     <div class="line">${!over && html`<button type="button" class="deny" disabled=${!canDecide(one)} onClick=${send}>Deny</button>`}
       ${writing && html`<input ref=${field} aria-label="Reason (optional)" placeholder="Reason (optional)" value=${reason} maxlength="16384" readonly=${over} onInput=${e => keepDraft(one, "reason", e.target.value)} />`}

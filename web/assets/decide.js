@@ -6,6 +6,7 @@ import { nameOfRow } from "./groups.js";
 import { changed, claim, inbox, isMine, lookUp, nowMs, settle } from "./inbox.js";
 import { leftOf } from "./lifetimes.js";
 import { plain } from "./marks.js";
+import { keepReason } from "./reasons.js";
 import { setQuery } from "./route.js";
 import { joinRow } from "./same_call.js";
 import { isNarrow } from "./screen.js";
@@ -108,6 +109,7 @@ async function send(prompts, decision) {
     for (const one of list) one.sending = "";
     changed();
   }));
+  keepReason(sent.filter(one => isMine(one.handle)), decision.reason);
   moveOn(sent);
   saysLate(sent, decision);
   saysRefused(sent);

@@ -13,6 +13,9 @@ export function claim(handle) {
   keep("mine", JSON.stringify([...mine].slice(-500)));
 }
 
+// What is sensitive is kept nowhere in the browser.
+export const sensitive = ({ request }) => request.sensitive || request.sensitive_paths || request.questions?.some(asked => asked.sensitive);
+
 export const drafts = {
   get: key => account.me ? sessionStorage.getItem("draft:" + key) : null, // until then they may be another person's
   set: (key, value) => { if (account.me) keep("draft:" + key, value); },

@@ -1,9 +1,8 @@
 // The keys of the page. They act on the prompt in the detail while it, or its row, has the focus.
 
 import { mayDecide } from "./api.js";
-import { allow, canDecide, denies, form, mayEdit } from "./approval.js";
+import { allow, canDecide, denies, deny, form, mayEdit } from "./approval.js";
 import { asksForAll } from "./ask_same.js";
-import { denyWith } from "./bar.js";
 import { act, composes, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
 import { copied } from "./clipboard.js";
 import { changed, inbox, nowMs } from "./inbox.js";
@@ -101,7 +100,7 @@ export function keys(event, help, palette) {
       if (!approval || !aimed()) break;
       // With Caps Lock on it may be "d", and the letters of the reason follow.
       if (event.getModifierState("CapsLock")) denies(one, true);
-      else if (!asksForAll(one, "deny")) denyWith(one, event, "");
+      else if (!asksForAll(one, "deny")) deny(one, event);
       break;
     case "e": if (approval && one.barred === "" && mayEdit(one) && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;

@@ -102,22 +102,31 @@ test("the page neither loads again nor asks for a sign-in while it shows a secre
   assert.equal(loads, 3);
 });
 
-test("reasons are kept for the next denial, but not those of a press that is not taken, nor about sensitive requests", async () => {
+test("reasons of recorded denials are offered for the next one, but not those that were taken back or refused, nor about sensitive requests", async () => {
   Object.assign(globalThis, { setInterval() {}, clearInterval() {}, location: { pathname: "/", search: "?prompt=k" }, addEventListener() {}, matchMedia: () => ({ matches: true, addEventListener() {} }), document: { addEventListener() {} } });
-  Object.assign(settings, { "holdpoint.reasons of user:ada": '["a key of before"]', "holdpoint.reasons of user:ben": '["another"]', "holdpoint.wait": "5" });
-  const { denyWith } = await import(process.env.HOLDPOINT_ASSETS + "/bar.js"), { takeBack } = await import(process.env.HOLDPOINT_ASSETS + "/undo.js");
+  Object.assign(settings, { "holdpoint.reasons of user:ada": '["a key of before"]', "holdpoint.reasons of user:ben": '["another"]' });
+  Map.groupBy ??= (list, of) => list.reduce((groups, one) => groups.set(of(one), [...groups.get(of(one)) ?? [], one]), new Map());
+  const { decide } = await import(process.env.HOLDPOINT_ASSETS + "/decide.js"), { takeBack } = await import(process.env.HOLDPOINT_ASSETS + "/undo.js");
   const reasons = () => Object.entries(settings).filter(([name]) => name.includes("reasons")).map(([, value]) => value);
-  const deny = (request, reason, more) => { denyWith({ kind: "approval", handle: "k", request, ...more }, { type: "click", detail: 0 }, reason); takeBack(); };
-  let at = 0;
-  performance.now = () => at += 1000; // no press comes too soon
-  deny({ sensitive: true }, "the key leaked");
-  deny({ sensitive_paths: ["/token"] }, "the key leaked");
-  for (const more of [{ resolution: {} }, { sending: "Denying in 3 s" }, { handle: "another" }]) deny({}, "not taken", more);
-  assert.deepEqual(reasons(), []);
+  let status = 200, made = 0;
+  globalThis.fetch = async () => ({ ok: status < 400, status, text: async () => "{}" });
+  const deny = async (reason, ...requests) => {
+    settings["holdpoint.wait"] = "0";
+    await decide(requests.map(request => ({ kind: "approval", handle: "h" + ++made, run: "r", request })), { behavior: "deny", reason });
+  };
+  await deny("the key leaked", { sensitive: true });
+  await deny("the key leaked", {}, { sensitive_paths: ["/token"] });
+  status = 409;
+  await deny("somebody was first", {});
+  status = 200;
+  settings["holdpoint.wait"] = "5";
+  decide([{ kind: "approval", handle: "k", run: "r", request: {} }], { behavior: "deny", reason: "taken back" });
+  takeBack();
   full = true;
-  assert.doesNotThrow(() => deny({}, "too risky"));
+  await deny("too risky", {});
   full = false;
   assert.deepEqual(reasons(), []);
-  deny({}, "too risky");
-  assert.deepEqual(reasons(), ['["too risky"]']);
+  await deny("too risky", {});
+  await deny("both of them", {}, {});
+  assert.deepEqual(reasons(), ['["both of them","too risky"]']);
 });
