@@ -5,14 +5,21 @@ export const onRoute = listener => { listeners.add(listener); return () => liste
 const tell = () => listeners.forEach(listener => listener());
 addEventListener("popstate", () => { forget(); tell(); });
 
-// typed is what stands after the path while somebody types into a search, else null. It is written to the address
-// once the typing rests: Safari refuses the hundredth change in half a minute, and then the search would stop there.
+// typed is what stands after the path while somebody types into a search or moves along a list, else null. It is written
+// to the address once that rests: Safari refuses the hundredth change in half a minute.
 let typed = null, rest = 0;
-const restMs = 400;
+const restMs = 400, refusedMs = 5000;
 function forget() { clearTimeout(rest); typed = null; }
+const writes = (how, to) => { try { history[how](null, "", to); return true; } catch { return false; } };
 function settle() {
-  if (typed !== null) history.replaceState(null, "", location.pathname + typed);
+  const search = typed;
   forget();
+  if (search !== null && !writes("replaceState", location.pathname + search)) later(search, refusedMs);
+}
+function later(search, ms) {
+  clearTimeout(rest);
+  typed = search;
+  rest = setTimeout(settle, ms);
 }
 
 export const query = () => new URLSearchParams(typed ?? location.search);
@@ -24,17 +31,17 @@ export function setQuery(parameters, replaces = false) { change(location.pathnam
 
 // typeQuery changes parameters with each letter that is typed. Back does not undo it.
 export function typeQuery(parameters) {
-  const search = searchWith(parameters);
-  forget();
-  typed = search;
-  rest = setTimeout(settle, restMs);
+  later(searchWith(parameters), restMs);
   tell();
 }
 
+// change shows an address that the browser refuses, too: the page goes on, and another path loads.
 function change(to, replaces) {
   if (!replaces) settle();
   forget();
-  history[replaces ? "replaceState" : "pushState"](null, "", to);
+  if (writes(replaces ? "replaceState" : "pushState", to)) return;
+  const [path] = to.split("?", 1);
+  if (path === location.pathname) later(to.slice(path.length), refusedMs); else location.assign(to);
 }
 
 function searchWith(parameters) {

@@ -4,7 +4,7 @@ import { settings } from "./api.js";
 import { focusedByPage } from "./guard.js";
 import { grouped, groupings } from "./groups.js";
 import { changed, inbox, onSettledElsewhere } from "./inbox.js";
-import { onRoute, query, setQuery } from "./route.js";
+import { onRoute, query, setQuery, typeQuery } from "./route.js";
 import { leadOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { hasAll, wordsOf } from "./search.js";
@@ -87,18 +87,11 @@ function readAddress() {
 onRoute(readAddress);
 readAddress();
 
-// The address follows the focus a little later: a browser takes few changes a second.
-let following;
-const follow = () => {
-  clearTimeout(following);
-  following = setTimeout(() => { if (location.pathname === "/" && !isNarrow() && place.handle && query().get("prompt") !== place.handle) setQuery({ prompt: place.handle }, true); }, 250);
-};
-
 // showPrompt opens a prompt in the detail. adds says that Back comes back from it.
 export function showPrompt(one, cause, adds = false) {
   Object.assign(place, { handle: one.handle, wanted: one.handle, cause });
   if (isNarrow() || adds) setQuery({ prompt: one.handle }, !adds);
-  else follow();
+  else if (location.pathname === "/" && query().get("prompt") !== one.handle) typeQuery({ prompt: one.handle });
   changed();
 }
 

@@ -70,3 +70,21 @@ test("a search that is emptied leaves no question mark", t => {
   t.mock.timers.tick(400);
   assert.deepEqual(writes, ["replace /"]);
 });
+
+test("an address that the browser refuses is shown, and written later", t => {
+  opened(t);
+  const { replaceState, pushState } = history, loads = [];
+  location.assign = to => loads.push(to);
+  history.replaceState = history.pushState = () => { throw new DOMException("more than 100 times per 30 seconds", "SecurityError"); };
+  typeQuery({ prompt: "a" });
+  t.mock.timers.tick(400);
+  assert.equal(query().get("prompt"), "a");
+  setQuery({ prompt: "b" });
+  assert.equal(query().get("prompt"), "b");
+  go("/history");
+  assert.deepEqual(loads, ["/history"], "another page is loaded");
+  setQuery({ prompt: "c" }, true);
+  Object.assign(history, { replaceState, pushState });
+  t.mock.timers.tick(5_000);
+  assert.deepEqual(writes, ["replace /?prompt=c"]);
+});
