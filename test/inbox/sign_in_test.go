@@ -80,8 +80,18 @@ func (f *flows) signIn(t *testing.T) {
 	p.until("the number in the title", func() bool { return strings.HasPrefix(p.read("document.title"), "(") })
 	counts := p.eval(icon)
 	p.eval(`(navigator.setAppBadge = async count => { globalThis.badge = count; }, "")`)
+	// The answer to a decision is lost, and so are those to its repetitions until the sign-in has ended.
+	lost := waits("lose")
+	p.eval(`(globalThis.loses = true, globalThis.fetch = (real => async (...all) => { const answer = await real(...all); if (loses && all[1]?.method === "POST") throw new TypeError("Failed to fetch"); return answer; })(fetch), "")`)
+	p.prompt("lose").find("button", "Allow").click()
+	p.until("it is recorded", func() bool {
+		view, err := admin.GetRequest(t.Context(), lost)
+		return err == nil && view.Resolution != nil
+	})
 	require.NoError(t, admin.RevokeToken(t.Context(), mara.Token.TokenID))
+	p.eval(`(globalThis.loses = false, "")`)
 	p.find("heading", "Sign in")
+	p.until("what may have been recorded", func() bool { return strings.Contains(p.shown(), "It may have been recorded") })
 	require.NotContains(t, p.shown(), "destroy")
 	p.until("no number in the tab, nor at the icon of the inbox", func() bool {
 		return p.read("String(globalThis.badge)") == "0" && p.read(icon) != counts && !strings.HasPrefix(p.read("document.title"), "(")

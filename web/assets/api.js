@@ -28,8 +28,8 @@ export function myName() {
 }
 
 // account is who calls, as the service sees it: null until it has said so. signedOut says that it
-// asks for a sign-in.
-export const account = { me: null, signedOut: false };
+// asks for a sign-in, and unsure that a decision may have been recorded before.
+export const account = { me: null, signedOut: false, unsure: false };
 const accountListeners = new Set();
 export const onAccount = listener => { accountListeners.add(listener); return () => accountListeners.delete(listener); };
 const accountChanged = () => { for (const listener of accountListeners) listener(); };
@@ -187,6 +187,7 @@ export async function persist(method, target, body, key) {
       return await call(method, target, typeof body === "function" ? body() : body, { "Idempotency-Key": key });
     } catch (error) {
       if (tried && error.problem?.code === "idempotency_conflict") return null;
+      if (tried && error.status === 401) { account.unsure = true; accountChanged(); } // the answer to an earlier try was lost
       if (!isPassing(error)) throw error;
     }
     await pause(wait);

@@ -1,7 +1,7 @@
 // Asks for a token where the service asks for one.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { get, newKey, signIn } from "./api.js";
+import { account, get, newKey, signIn } from "./api.js";
 import { isTyping } from "./guard.js";
 import { marked } from "./marks.js";
 import { showCount } from "./told.js";
@@ -39,6 +39,7 @@ export function SignIn() {
     signIn(token.trim()).catch(error => { setProblem(error.message); setSending(false); });
   };
   return html`<header><a class="brand" href="/">holdpoint</a></header><main id="main" class="sign-in" tabindex="-1"><h1>Sign in</h1>
+    ${account.unsure && html`<p class="error" role="alert">Your sign-in ended while a decision was being sent. It may have been recorded: look at the request before you decide again.</p>`}
     ${issuer && html`<p><a class="button allow" target="_self" href=${back()} onClick=${begin}>Sign in with ${issuer.name}</a></p>`}
     <form class="form settings" onSubmit=${submit}>
       <label>Token<input type="password" autocomplete="current-password" required value=${token} onInput=${e => setToken(e.target.value)} ref=${field} /></label>

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { Refused, call, failureWords, isPassing, problemWords, retryIn } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
+const { Refused, account, call, failureWords, isPassing, persist, problemWords, retryIn } = await import(`${process.env.HOLDPOINT_ASSETS}/api.js`);
 
 test("what may pass is repeated, and a refusal is not", () => {
   assert.deepEqual([408, 429, 500, 503].map(status => isPassing(new Refused(status, {}))), [true, true, true, true]);
@@ -43,4 +43,19 @@ test("what another program answers is not the service's reply", async () => {
   assert.equal(await answers(204, ""), null);
   const failed = await answers(502, "<title>Bad gateway</title>");
   assert.deepEqual([failed.status, isPassing(failed)], [502, true]);
+});
+
+test("a sign-in that ends after a lost answer leaves open what was recorded", async () => {
+  globalThis.localStorage ??= { getItem: () => null };
+  const says = (status, document) => ({ ok: status < 300, status, text: async () => JSON.stringify(document) });
+  for (const [lost, unsure] of [[0, false], [1, true]]) {
+    let tries = 0;
+    Object.assign(account, { me: { principal: "user:ada", role: "operator" }, signedOut: false, unsure: false });
+    globalThis.fetch = async () => {
+      if (++tries > lost) return says(401, { code: "unauthenticated" });
+      throw new TypeError("Failed to fetch");
+    };
+    const error = await persist("POST", "/v1/runs/r/approvals", {}, "key").catch(error => error);
+    assert.deepEqual([error.status, account.signedOut, account.unsure], [401, true, unsure]);
+  }
 });
