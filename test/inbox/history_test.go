@@ -140,6 +140,15 @@ func (f *flows) recorded(t *testing.T) {
 	require.NotContains(t, opened(p), "given given")
 	p.eval(`([...document.querySelectorAll('[aria-label="Allowed with changes"] button')].find(one => one.innerText === "Show all").click(), "")`)
 	p.until("all of it", func() bool { return strings.Contains(opened(p), "given given") })
+
+	// A link to one that is still open says so, and shows what becomes of it.
+	open := f.askForm(t, "How much later?", schema)
+	p.load("/history?prompt=" + open.PendingQuestions[0].Handle)
+	p.until("where it is decided", func() bool { return strings.Contains(opened(p), "This request is still pending.") })
+	require.Equal(t, "/?prompt="+open.PendingQuestions[0].Handle, p.eval(`document.querySelector("#detail .empty a").getAttribute("href")`))
+	p.accessible("history, of an open request")
+	answer(open, api.UserQuestionResolution{Value: api.JSON(`{"amount":6}`)})
+	p.until("the answer", func() bool { return strings.Contains(opened(p), "Recorded answer") })
 }
 
 // session shows the page of a session: its input, and its log as a conversation.

@@ -8,8 +8,8 @@ import { Filters } from "./filters.js";
 import { arrange, clearSettled, inbox, lookUp, promptOf, showFresh, subscribe } from "./inbox.js";
 import { List, rowHeight } from "./list.js";
 import { followNotes } from "./notes.js";
-import { query } from "./route.js";
-import { onWidth } from "./screen.js";
+import { query, setQuery } from "./route.js";
+import { isNarrow, onWidth } from "./screen.js";
 import { openHandle } from "./shown.js";
 import { Toast } from "./toast.js";
 import { takeBack } from "./undo.js";
@@ -21,26 +21,30 @@ export function useInbox() {
   useLayoutEffect(() => subscribe(tick), []);
 }
 
+// Aside takes the place of a prompt that is not there.
+const Aside = ({ children }) => html`<section id="detail" class="detail" role="region" aria-label="Prompt" tabindex="-1"><div class="inner">
+  ${isNarrow() && html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Back</button></p>`}${children && html`<p class="empty" role="status">${children}</p>`}</div></section>`;
+
 // Linked shows a prompt that is not in the list: one that was settled before the page was opened, or none.
 export function Linked({ handle }) {
-  const [one, setOne] = useState(null);
+  const [one, setOne] = useState(null), settled = !!inbox.prompts.get(handle)?.resolution;
   useEffect(() => {
     let late = false, timer = 0, failures = 0;
     setOne(null);
     const look = async () => {
       const view = await lookUp(handle);
       if (late) return;
-      // One that is open comes with the list.
       if (view === undefined) { setOne("lost"); timer = setTimeout(look, retryIn(++failures)); }
       else if (view === null) setOne("none");
-      else setOne(view.resolution ? promptOf(view, view.kind, view.resolution) : null);
+      else setOne(view.resolution ? promptOf(view, view.kind, view.resolution) : "open");
     };
     void look();
     return () => { late = true; clearTimeout(timer); };
-  }, [handle]);
-  if (one === "lost") return html`<section id="detail" class="detail" aria-label="Prompt"><p class="empty" role="status">The request could not be read. Trying again…</p></section>`;
-  if (one === "none") return html`<section id="detail" class="detail" aria-label="Prompt"><p class="empty" role="status">No such prompt, or it is not yours.</p></section>`;
-  return one ? html`<${Detail} key=${handle} one=${one} />` : html`<section id="detail" class="detail" aria-label="Prompt"></section>`;
+  }, [handle, settled]);
+  if (one === "lost") return html`<${Aside}>The request could not be read. Trying again…<//>`;
+  if (one === "none") return html`<${Aside}>No such prompt, or it is not yours.<//>`;
+  if (one === "open" && location.pathname === "/history") return html`<${Aside}>This request is still pending. <a href=${"/?prompt=" + encodeURIComponent(handle)}>Open it in the inbox</a><//>`;
+  return one && one !== "open" ? html`<${Detail} key=${handle} one=${one} />` : html`<${Aside} />`; // one that is open comes with the list
 }
 
 export function Inbox() {
