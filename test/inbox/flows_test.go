@@ -282,8 +282,9 @@ func (f *flows) folded(t *testing.T) {
 	run := f.ask(t, one(approval("write", `{"text":`+quoted(strings.Repeat("long ", 12_000)+"THE END")+`}`)))
 	item := p.prompt("write")
 	require.NotContains(t, item.text(), "THE END")
-	item.find("button", "Show all (59 KB)").click()
+	item.find("button", "Show all (59 KB)").enter()
 	p.until("the whole input", func() bool { return strings.Contains(item.text(), "THE END") })
+	p.until("the focus stays in the text", func() bool { return p.read("document.activeElement.className") == "scroll-detail" })
 	item.call("function() { this.focus(); return 0 }", nil)
 	for pages := 0; len(p.all(item, "button", "Allow")) == 0; pages++ {
 		require.Less(t, pages, 1000)

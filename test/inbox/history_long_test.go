@@ -42,8 +42,9 @@ func (f *flows) longHistory(t *testing.T) {
 	read := func(count int) func() bool { return func() bool { return rows() == count } }
 	p.until("a page of them", read(100))
 	require.Equal(t, "100+", p.eval(`[...document.querySelectorAll(".day .n")].at(-1).textContent`), "the last day has others")
-	p.find("button", "Older").click()
+	p.find("button", "Older").enter()
 	p.until("the next page", read(200))
+	require.Equal(t, "Older", p.eval("document.activeElement.textContent"), "the button keeps its place and the focus")
 	if !f.phone {
 		p.holdsKey(150)
 	}

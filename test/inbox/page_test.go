@@ -307,6 +307,13 @@ func (e *element) click() {
 	e.call("function(ms) { globalThis.skip += ms; this.scrollIntoView({block: 'center'}); this.click(); return 0 }", longEnough)
 }
 
+// enter presses an element with the keyboard.
+func (e *element) enter() {
+	e.page.t.Helper()
+	e.call("function() { this.focus(); return 0 }", nil)
+	e.page.press("\r")
+}
+
 // write replaces the text of a field.
 func (e *element) write(text string) {
 	e.page.t.Helper()

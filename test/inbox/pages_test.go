@@ -72,6 +72,7 @@ func (f *flows) pages(t *testing.T) {
 		require.Contains(t, p.read("document.title"), "Not found · holdpoint", nowhere)
 	}
 	f.endedRule(t, p)
+	f.revoke(t, p)
 	f.refusedRetry(t, p)
 	run := f.ask(t, one(approval("inspected", `1`)))
 	p.load("/runs/" + run.RunID)
@@ -110,6 +111,31 @@ func (f *flows) endedRule(t *testing.T, p *page) {
 		return strings.Contains(p.read(`[...document.querySelectorAll("tr.over")].map(one => one.innerText).join()`), "used up")
 	})
 	require.Empty(t, p.read(`[...document.querySelectorAll("tr.over button")].map(one => one.innerText).join()`), "nothing is left to revoke")
+}
+
+// revoke revokes a rule with the keyboard alone: the focus keeps its place.
+func (f *flows) revoke(t *testing.T, p *page) {
+	t.Helper()
+	_, err := f.client.AddRule(t.Context(), client.AddRuleParams{SessionID: "used-up", ToolName: "revoked-by-key", Match: api.RuleMatch{AnyInput: true}})
+	require.NoError(t, err)
+	p.load("/rules")
+	p.until("the rule", func() bool { return strings.Contains(p.shown(), "revoked-by-key") })
+	row := &element{page: p, id: p.object(`[...document.querySelectorAll("tr")].find(one => one.innerText.includes("revoked-by-key"))`), what: "the rule"}
+	focused := func(what string) {
+		t.Helper()
+		p.until("the focus on "+what, func() bool {
+			return p.read(`(at => at.closest("tr")?.innerText.includes("revoked-by-key") ? at.textContent : at.ariaLabel)(document.activeElement)`) == what
+		})
+	}
+	row.find("button", "Revoke").enter()
+	focused("Back")
+	p.press("\r")
+	focused("Revoke")
+	p.press("\r")
+	focused("Back")
+	row.find("button", "Revoke").enter()
+	p.until("it is revoked", func() bool { return strings.Contains(row.text(), "revoked by") })
+	focused("Rules")
 }
 
 // refusedRetry shows why the service refuses to carry out an effect again.

@@ -67,12 +67,16 @@ export function Table({ label, heads, rows, empty }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => head ? html`<th scope="col">${head}</th>` : html`<td></td>`)}</tr></thead><tbody>${rows.map(row => headed(row, heads))}</tbody></table></div>`;
 }
 
+// Confirm is a button that asks first. The focus goes from it to "Back" and returns, or stays in the table of a row that is gone.
 export function Confirm({ label, question, does }) {
   const [asked, ask] = useState(false);
   const [problem, setProblem] = useState("");
+  const at = useRef(), was = useRef(false);
+  useLayoutEffect(() => { if (was.current !== asked) at.current.focus(); was.current = asked; }, [asked]);
+  useLayoutEffect(() => () => { const cell = at.current?.closest("td"); if (cell?.contains(document.activeElement)) cell.closest("[tabindex]").focus({ preventScroll: true }); }, []);
   const act = () => does().then(() => ask(false), error => setProblem(error.message));
-  if (!asked) return html`<button class="deny" onClick=${() => ask(true)}>${label}</button>`;
-  return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
+  if (!asked) return html`<button class="deny" ref=${at} onClick=${() => ask(true)}>${label}</button>`;
+  return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" ref=${at} onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
 }
 
 // useKept keeps the page while it is on, although the service asks for a sign-in, or another tab signs in or out.

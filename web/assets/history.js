@@ -95,8 +95,8 @@ export function History() {
       <${Days} list=${list} current=${current} more=${more} /><${Failure} error=${error} />
       ${!loading && list.length === 0 && !error && html`<p class="empty">${asked || words ? "No matching decisions." : "Nothing has been decided yet."}</p>`}
       ${!loading && html`<${SearchWhole} list=${items} text=${text} onRead=${again} />`}
-      ${loading && html`<p class="empty" aria-busy="true">Loading…</p>`}
-      ${more && !loading && html`<p class="older">${searched && html`<span class="quiet">Searched the last ${items.length} decisions. </span>`}<button onClick=${older}>${searched ? "Search older" : "Older"}</button></p>`}
+      ${loading && items.length === 0 && html`<p class="empty" aria-busy="true">Loading…</p>`}
+      ${more && (items.length > 0 || !loading) && html`<p class="older">${searched && !loading && html`<span class="quiet">Searched the last ${items.length} decisions. </span>`}<button aria-busy=${String(loading)} onClick=${() => loading || older()}>${loading ? "Loading…" : searched ? "Search older" : "Older"}</button></p>`}
     </div></section>
     ${one && !one.request.input_truncated ? html`<${Detail} key=${current} one=${one} />` : current ? html`<${Linked} key=${current} handle=${current} />` : !isNarrow() && html`<section class="detail" aria-label="Prompt"></section>`}</div></div>`;
 }

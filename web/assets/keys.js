@@ -11,7 +11,7 @@ import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
 import { selectAll, selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
-import { callsInRow, detail, focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
+import { callsInRow, detail, focusPrompt, keepFocus, nextOpen, noteReading, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
 import { toggleSnooze } from "./snooze.js";
 import { say } from "./toast.js";
 import { takeBack } from "./undo.js";
@@ -122,6 +122,7 @@ export function followFocus() {
   let pointing = false;
   addEventListener("focusin", event => {
     noteFocus(event.target);
+    noteReading(event.target);
     const handle = location.pathname === "/" && event.target.closest?.("[data-handle]")?.dataset.handle;
     if (!handle) return;
     // A row stands for the call that is open, also until it is drawn with it.

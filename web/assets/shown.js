@@ -116,11 +116,16 @@ export function focusPrompt(one, cause, adds) {
   if (!focus()) setTimeout(focus);
 }
 
+// reading is the prompt in whose text the focus is. A button there may be gone after its press, such as "Show all".
+let reading = "";
+export const noteReading = element => { reading = element.closest?.(".scroll-detail")?.closest("[data-handle]").dataset.handle ?? ""; };
+
 // keepFocus gives the focus back when it has fallen out of the page.
 export function keepFocus() {
   if (document.activeElement !== document.body && document.activeElement !== null) return;
   if (document.querySelector("dialog[open]")) return;
-  const back = (isNarrow() && detail()) || rowOf(place.handle) || document.querySelector(".list") || document.getElementById("main");
+  const text = reading && detail()?.dataset.handle === reading && detail().querySelector(".scroll-detail");
+  const back = text || (isNarrow() && detail()) || rowOf(place.handle) || document.querySelector(".list") || document.getElementById("main");
   back?.focus({ preventScroll: true });
   focusedByPage();
 }
