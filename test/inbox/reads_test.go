@@ -68,6 +68,25 @@ func (f *flows) reads(t *testing.T) {
 	require.Equal(t, "1", p.eval("String(asked)"), "nothing is asked again before the answer")
 	p.eval(`(globalThis.holds = () => false, release(), "")`)
 	p.until("the answer counts", said("Input of the run"))
+
+	// The output of a run is drawn once, however often the page reads it.
+	done := f.create(t, client.CreateRunParams{SessionID: "drawn", Input: "Say it."})
+	claim, err := f.client.ClaimRun(t.Context(), done.RunID, api.ClaimOptions{WorkerID: "w"})
+	require.NoError(t, err)
+	_, err = f.client.CompleteRun(t.Context(), done.RunID, claim.Lease.Fence, api.JSON(`{"said":"drawn once"}`))
+	require.NoError(t, err)
+	p.await(`import("` + p.script("exact.js") + `").then(({ Json }) => {
+		const { get } = Object.getOwnPropertyDescriptor(Json.prototype, "node");
+		globalThis.drawn = 0;
+		Object.defineProperty(Json.prototype, "node", { get() { if (this.text.includes("drawn once")) drawn++; return get.call(this); } });
+		return "";
+	})`)
+	p.follow("/runs/" + done.RunID)
+	p.until("the output", said("drawn once"))
+	drawn := p.eval("String(drawn)")
+	p.eval(`(globalThis.holds = address => { if (address.endsWith("/v1/runs/` + done.RunID + `")) asked++; return false; }, asked = 0, "")`)
+	p.until("it is read again", func() bool { return p.read(`asked > 5 ? "yes" : ""`) == "yes" })
+	require.Equal(t, drawn, p.eval("String(drawn)"))
 }
 
 // crowd counts the pending requests of a session that has more than one read returns.

@@ -1,12 +1,13 @@
 // What an input says, by its kind: a command as a command line, a change of a file as a diff, a message as one, the
 // rest as a table or as JSON. Nothing of an input is left out.
 
-import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useMemo } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
 import { depthOf, highlighted, toLevel } from "./json.js";
 import { blankWords, changeWords, contentWords, describe, environment, fileWords, scalar, scalarText, separators, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
+import { isRoomy } from "./screen.js";
 import { spoken } from "./words.js";
 
 const nextWord = /^(\s*)(\S+)/;
@@ -80,7 +81,7 @@ export function Content({ about, request, wrap = one => one, fold }) {
   switch (about.kind) {
     case "command": return html`${wrap(orBlank(about.command, "command", html`<pre class="command" aria-label="Command"><code>${commandText(about.command)}</code></pre>`))}${others}`;
     case "edit": return html`${about.path !== undefined && wrap(html`<${File} path=${about.path} />`)}${others}${about.changes.map(one =>
-      html`${wrap(html`<${Says} words=${changeWords(one)} />${one.before + one.after !== "" && html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`}`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
+      html`${wrap(html`<${Says} words=${changeWords(one)} />${one.before + one.after !== "" && html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" changes=${about.changes.length} />`}`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
     case "patch": return html`${others}${files(about, wrap, fold)}`;
     case "write": return html`${wrap(html`<p class="file"><code>${said(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(orBlank(about.content, "file", text(about.content, "Content of the file")))}`;
     case "url": return html`${wrap(html`<p class="url">${about.method && html`${marked(about.method)} to `}<b>${marked(about.host)}</b></p>`)}${wrap(text(about.url, "Address"))}${others}`;
@@ -92,9 +93,9 @@ export function Content({ about, request, wrap = one => one, fold }) {
   return about.rest && json(about.rest, "Input as JSON", wrap, fold);
 }
 
-// InputView shows a value of the service by itself, for example the output of a run.
-export function InputView({ value }) {
-  if (value === undefined) return null;
+// InputView shows a value of the service by itself, for example the output of a run. It is drawn once, however often the
+// page reads the value.
+export const InputView = ({ value }) => useMemo(() => {
   const request = { tool_name: "", input: value }, about = describe(request);
   return html`${about.said.filter(spoken).map(one => html`<blockquote>${marked(one)}</blockquote>`)}<${Content} about=${about} request=${request} />`;
-}
+}, [value.text, isRoomy()]);

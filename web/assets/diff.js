@@ -15,8 +15,8 @@ function Line({ line, number }) {
   return html`<span class=${"line " + (kinds[sign] ?? "same")} data-n=${number || null}>${sign === "@" ? "" : sign + " "}${marked(text, ranges)}\n</span>`;
 }
 
-function Lines({ lines, label }) {
-  const rows = paired(lines), counts = lines.some(({ old, now }) => old || now), width = String(lines.reduce((most, { old, now }) => Math.max(most, old, now), 0)).length;
+function Lines({ lines, label, changes }) {
+  const rows = paired(lines, changes), counts = lines.some(({ old, now }) => old || now), width = String(lines.reduce((most, { old, now }) => Math.max(most, old, now), 0)).length;
   const split = isRoomy() && lines.some(({ sign }) => sign === "-") && lines.some(({ sign }) => sign === "+");
   return html`<pre class=${"diff" + (counts ? " counted" : "") + (split ? " split" : "")} style=${{ "--digits": width + "ch" }} aria-label=${label}><code>${split
     ? rows.map(([before, after]) => before === after && before.sign === "@" ? html`<${Line} line=${before} />` : html`<span class="pair"><${Line} line=${before} number=${before?.old} /><${Line} line=${after} number=${after?.now} /></span>`)
@@ -24,9 +24,9 @@ function Lines({ lines, label }) {
 }
 
 // Changes compares two texts, with so many equal lines around what differs. Lines are counted from the beginning of the text.
-export function Changes({ before, after, context, label }) {
-  const lines = difference(before, after, context);
-  return html`<${Lines} label=${label} lines=${context === Infinity ? numbered(lines) : lines.map(([sign, text]) => ({ sign, text, old: 0, now: 0 }))} />`;
+export function Changes({ before, after, context, label, changes }) {
+  const lines = difference(before, after, context, changes);
+  return html`<${Lines} label=${label} changes=${changes} lines=${context === Infinity ? numbered(lines) : lines.map(([sign, text]) => ({ sign, text, old: 0, now: 0 }))} />`;
 }
 
 export const Patch = ({ text, label }) => html`<${Lines} label=${label} lines=${patchLines(text)} />`;

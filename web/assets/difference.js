@@ -3,15 +3,17 @@
 // linesOf returns the lines of a text. An empty one has none.
 export const linesOf = text => text === "" ? [] : text.split("\n");
 
-// difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs.
-export function difference(before, after, context = 3) {
+const mostCells = 1_000_000, mostTogether = 4_000_000; // compared line by line, or word by word, in one change and in all of an input
+
+// difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs. It is one of so many changes.
+export function difference(before, after, context = 3, changes = 1) {
   const a = linesOf(before), b = linesOf(after);
   let head = 0, tail = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
   const x = a.slice(head, a.length - tail), y = b.slice(head, b.length - tail);
   const middle = [];
-  if (x.length * y.length > 1_000_000) {
+  if (x.length * y.length > Math.min(mostCells, mostTogether / changes)) {
     middle.push(...x.map(line => ["-", line]), ...y.map(line => ["+", line]));
   } else {
     const length = Array.from({ length: x.length + 1 }, () => new Uint32Array(y.length + 1));
@@ -61,10 +63,11 @@ export function patchLines(patch) {
 const word = /[\p{L}\p{N}\p{M}_]+|\s+|[^]/gu;
 const mostWords = 200, leastCommon = 0.3; // of the longer line, so that marks help
 
-// differingRanges returns the ranges of two lines that differ, [[[from, to]], [[from, to]]]; none where little is common.
-export function differingRanges(a, b) {
+// differingRanges returns the ranges of two lines that differ, [[[from, to]], [[from, to]]]; none where little is common, or
+// where spends refuses to compare so many words with each other.
+export function differingRanges(a, b, spends = () => true) {
   const x = a.match(word) ?? [], y = b.match(word) ?? [];
-  if (x.length === 0 || y.length === 0 || x.length > mostWords || y.length > mostWords) return [[], []];
+  if (x.length === 0 || y.length === 0 || x.length > mostWords || y.length > mostWords || !spends(x.length * y.length)) return [[], []];
   const length = Array.from({ length: x.length + 1 }, () => new Uint32Array(y.length + 1)), size = one => one.trim().length;
   for (let i = x.length - 1; i >= 0; i--) for (let j = y.length - 1; j >= 0; j--)
     length[i][j] = x[i] === y[j] ? length[i + 1][j + 1] + size(x[i]) : Math.max(length[i + 1][j], length[i][j + 1]);
@@ -84,9 +87,11 @@ export function differingRanges(a, b) {
 }
 
 // paired returns rows of lines that stand next to each other, [[before, after]]: a removed line and the added one that
-// takes its place, which get the ranges that differ; an equal line twice; or one alone.
-export function paired(lines) {
+// takes its place, which get the ranges that differ; an equal line twice; or one alone. The lines are of one of so many changes.
+export function paired(lines, changes = 1) {
   const rows = [];
+  let left = mostTogether / changes;
+  const spends = cells => (left -= cells) >= 0;
   for (let i = 0; i < lines.length;) {
     if (lines[i].sign !== "-" && lines[i].sign !== "+") { rows.push([lines[i], lines[i]]); i++; continue; }
     const removed = [], added = [];
@@ -94,7 +99,7 @@ export function paired(lines) {
     while (lines[i]?.sign === "+") added.push(lines[i++]);
     for (let n = 0; n < Math.max(removed.length, added.length); n++) {
       const row = [removed[n], added[n]];
-      if (row[0] && row[1]) [row[0].ranges, row[1].ranges] = differingRanges(row[0].text, row[1].text);
+      if (row[0] && row[1]) [row[0].ranges, row[1].ranges] = differingRanges(row[0].text, row[1].text, spends);
       rows.push(row);
     }
   }

@@ -15,7 +15,7 @@ export function followEvents(read, show) {
     try {
       const page = await read(after), all = [...events ?? [], ...page];
       failures = 0;
-      events = all.slice(-mostShown);
+      if (!events || page.length > 0) events = all.slice(-mostShown);
       cut ||= events.length < all.length;
       if (page.length > 0) [after, pauseMs] = [Number(page.at(-1).id), page.length < pageLength ? busyMs : 0];
     } catch (error) {

@@ -1,6 +1,6 @@
 // The page of a session, and of a run: pending requests, and what happened in it.
 
-import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useEffect, useMemo, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { call, failureWords, get, isPassing, newKey, path, retryIn } from "./api.js";
 import { Confirm, Failure, Guarded, useRead } from "./components.js";
 import { InputView } from "./content.js";
@@ -92,9 +92,11 @@ function useEvents(id, last) {
 
 function Conversation({ id, last, runs, above }) {
   const { events, error, earlier } = useEvents(id, last);
-  const items = events ? conversation(events, runs) : [];
-  return html`<h2>Conversation</h2><${Failure} error=${error} />${earlier && html`<p><button onClick=${earlier}>Earlier</button></p>`}
-    ${events && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Guarded} key=${item.key} instead=${unshown}><${Said} item=${item} above=${above} /><//>`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
+  const drawn = useMemo(() => { // not with every event of the inbox: it may have thousands of lines
+    const items = events ? conversation(events, runs) : [];
+    return items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Guarded} key=${item.key} instead=${unshown}><${Said} item=${item} above=${above} /><//>`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`;
+  }, [events, runs, above]);
+  return html`<h2>Conversation</h2><${Failure} error=${error} />${earlier && html`<p><button onClick=${earlier}>Earlier</button></p>`}${events && drawn}`;
 }
 
 const Task = ({ text }) => text && html`<blockquote class="task" aria-label="Input of the run">${marked(text)}</blockquote>`;
@@ -142,8 +144,8 @@ function EventLine({ entry }) {
 function Timeline({ id }) {
   const [{ events, cut, error }, show] = useState({});
   useEffect(() => followEvents(after => get(`${path("runs", id, "events")}?after=${after}`), show), [id]);
-  return html`<h2>Timeline</h2><${Failure} error=${error} />${cut && html`<p class="quiet">Only the last ${events.length} events are shown.</p>`}
-    ${events && html`<ol class="timeline">${events.map(entry => html`<${Guarded} key=${entry.id} instead=${unshown}><${EventLine} entry=${entry} /><//>`)}</ol>`}`;
+  const drawn = useMemo(() => events && html`<ol class="timeline">${events.map(entry => html`<${Guarded} key=${entry.id} instead=${unshown}><${EventLine} entry=${entry} /><//>`)}</ol>`, [events]);
+  return html`<h2>Timeline</h2><${Failure} error=${error} />${cut && html`<p class="quiet">Only the last ${events.length} events are shown.</p>`}${drawn}`;
 }
 
 const titleOfWaiting = one => one.tool_name ? describe(one).title : one.questions?.[0]?.header || "Question";

@@ -53,3 +53,12 @@ test("removed lines stand next to the added ones that take their place", () => {
   const rows = paired(numbered(difference("a\nb\nc\nd", "a\nB1\nd\ne", Infinity)));
   assert.deepEqual(rows.map(([x, y]) => [x?.text, y?.text]), [["a", "a"], ["b", "B1"], ["c", undefined], ["d", "d"], [undefined, "e"]]);
 });
+
+test("many changes of one input are compared no longer than a few", () => {
+  const lines = n => Array.from({ length: 300 }, (_, i) => `${n} ${i % 7}`).join("\n"), kept = changes => difference(lines("a"), lines("a").replaceAll("a 3", "b"), 3, changes).filter(([sign]) => sign === " ").length;
+  assert.ok(kept(40) > 200, "equal lines are found");
+  assert.equal(kept(100), 5, "one block takes the place of the other");
+  const words = Array.from({ length: 300 }, (_, i) => [`-${"w ".repeat(90)}${i}`, `+${"w ".repeat(90)}x`]).flat().map(text => ({ sign: text[0], text: text.slice(1) }));
+  const grouped = [...words.filter(({ sign }) => sign === "-"), ...words.filter(({ sign }) => sign === "+")], marked = changes => paired(grouped.map(line => ({ ...line })), changes).filter(([before]) => before.ranges.length > 0).length;
+  assert.deepEqual([marked(1), marked(4)], [122, 30], "the first ones");
+});
