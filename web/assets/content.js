@@ -20,7 +20,7 @@ const commandText = command => command.split(separators).map((piece, i) => {
 
 // said is a text. One with nothing to see in it stands in quotation marks.
 const said = text => spoken(text) ? marked(text) : html`<span class="json-word">${JSON.stringify(text)}</span>`;
-const shown = node => node.kind === "string" ? said(node.value) : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;
+const shown = node => node.kind === "string" ? said(node.value) : node.kind === "hidden" ? html`<span class="quiet">${node.text}</span>` : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;
 
 // Fields shows members as a table, named by the titles of their schema.
 const Fields = ({ members, request, label }) => html`<dl class="fields" aria-label=${label}>${members.map(([name, node]) =>

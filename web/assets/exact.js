@@ -159,7 +159,7 @@ export function pretty(node, step = "  ", indent = "") {
   switch (node.kind) {
     case "object": return list("{", "}", node.members.map(([name, one]) => JSON.stringify(name) + (step ? ": " : ":") + inner(one)));
     case "array": return list("[", "]", node.items.map(inner));
-    case "number": return node.text;
+    case "number": case "hidden": return node.text;
   }
   return JSON.stringify(node.value);
 }

@@ -3,6 +3,7 @@
 
 import { difference, linesOf, patchLines } from "./difference.js";
 import { member, pretty, read, textOf, without } from "./exact.js";
+import { pointer } from "./schema.js";
 import { spoken } from "./words.js";
 
 // The members by which agents say that one text takes the place of another.
@@ -136,7 +137,7 @@ function link(node) {
 }
 
 export const scalar = node => node.kind !== "object" && node.kind !== "array";
-export const scalarText = node => node.kind === "string" ? node.value : node.kind === "number" ? node.text : String(node.value);
+export const scalarText = node => node.kind === "string" ? node.value : node.text ?? String(node.value);
 
 function message(node) {
   const body = firstOf(node, ["body", "text", "message"]), namesOf = one => stringsOf(one) ?? (one?.kind === "string" ? [one.value] : undefined), names = namesOf(member(node, "to"));
@@ -160,6 +161,13 @@ function money(node, request) {
   };
 }
 
+// hiding returns a tree that says of each sensitive value that it is one: in its place the service shows an object.
+function hiding(node, paths, at = "") {
+  if (paths.includes(at) && pretty(node, "") === '{"sensitive":true}') return { kind: "hidden", text: "(sensitive)" };
+  if (node.kind === "object") return { ...node, members: node.members.map(([name, one]) => [name, hiding(one, paths, pointer(at, name))]) };
+  return node.kind === "array" ? { ...node, items: node.items.map((one, i) => hiding(one, paths, pointer(at, i))) } : node;
+}
+
 const byShape = [command, edit, patch, write, link, message, money];
 
 // titleOf names a member of an input by the title of its schema.
@@ -170,7 +178,7 @@ export function describe(request) {
   const use = `Use ${request.tool_name}`;
   if (request.input === undefined) return { kind: "json", title: use, said: [], rest: undefined };
   if (request.input_truncated) return { ...beginning(request), title: use, said: [] };
-  let node = request.input.node;
+  const { input: { node: given }, sensitive_paths: paths } = request, node = paths?.length > 0 ? hiding(given, paths) : given;
   if (node.kind !== "object") return { kind: "json", title: use, said: [], rest: node };
   // The agent's words about its call are shown as text, apart from the input. Where there are none to see, the member stays.
   const words = ["description", "reason"].filter(name => spoken(textOf(node, name)));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const { Json, parse } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
+const { Json, parse, pretty } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
 const { contentWords, describe, environment, filesOf, rowOf, separators, titleOf, withoutFolder } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
 const { faults } = await import(process.env.HOLDPOINT_ASSETS + "/schema.js");
 
@@ -138,4 +138,15 @@ test("a redirection does not begin another command", () => {
     ["make 2>&1", 1], ["echo no >&2", 1], ["read x <&3", 1], ["sort a >| b", 1],
     ["make 2>&1 | tee log", 2], ["a >&2& b", 2], ["a \\>& rm b", 2], ["a &> b", 2], ["a && b || c; d", 4], ["a |& b", 3], ["a >&& b", 2], ["a\nb", 2],
   ]) assert.equal(command.split(separators).filter((_, i) => i % 2 === 0).length, pieces, command);
+});
+
+test("a sensitive value is called one, and nothing else is", () => {
+  const mask = { sensitive: true };
+  const asked = { ...request("set", { name: "DB", value: mask, "a/b": [1, mask] }), sensitive_paths: ["/value", "/a~1b/1", "/name"] }, found = describe(asked);
+  assert.equal(rowOf(asked, found).what, "name DB, value (sensitive)");
+  assert.equal(pretty(found.rest, ""), '{"name":"DB","value":(sensitive),"a/b":[1,(sensitive)]}');
+  const flat = { ...request("set", { name: "DB", value: mask }), sensitive_paths: ["/value"] };
+  assert.equal(describe(flat).kind, "flat");
+  assert.equal(rowOf(flat, describe(flat)).what, "DB, (sensitive)");
+  assert.equal(pretty(describe(request("set", { value: mask })).rest, ""), '{"value":{"sensitive":true}}', "what an agent wrote is shown as it is");
 });
