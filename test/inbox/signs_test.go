@@ -66,14 +66,20 @@ func (f *flows) signs(t *testing.T) {
 	p.media("forced-colors", "active")
 	require.Equal(t, "2px", p.eval(`getComputedStyle(document.querySelector(".bar .allow")).borderTopWidth`))
 	if !f.phone {
-		require.Equal(t, "true", p.eval(`(() => {
-			const mark = document.createElement("i");
-			mark.style.color = "Highlight";
-			document.body.append(mark);
-			const {color} = getComputedStyle(mark);
-			mark.remove();
-			return String(getComputedStyle(document.querySelector(".row.current")).borderLeftColor === color);
-		})()`), "the row that is open is marked by more than its ground")
+		require.Equal(t, "true,true,solid,solid", p.eval(`(() => {
+			const box = document.createElement("div"), add = tag => { const one = document.createElement(tag); box.append(one); return one; };
+			const highlight = add("i"), canvas = add("i"), chosen = add("li"), mark = add("span"), look = one => getComputedStyle(one);
+			highlight.style.color = "Highlight";
+			canvas.style.color = "Canvas";
+			box.className = "palette";
+			chosen.ariaSelected = "true";
+			mark.className = "mark";
+			document.body.append(box);
+			const left = (selector, color) => [...document.querySelectorAll(selector)].every(one => look(one).borderLeftColor === look(color).color);
+			const shown = [left(".row.current", highlight), left(".list .row:not(.current)", canvas), look(chosen).outlineStyle, look(mark).borderTopStyle];
+			box.remove();
+			return shown.join();
+		})()`), "the row that is open, the chosen entry and marks are shown by more than their grounds")
 	}
 	f.cancel(t, asked[2].RunID)
 }
