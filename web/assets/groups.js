@@ -80,7 +80,7 @@ export function nameOfRow(one) {
 
 function plainName(one) {
   const { title, row } = about(one), { tool_name: tool } = one.request;
-  if (one.kind === "question") return `Question: ${headingOf(one)}: ${row.what}`;
+  if (one.kind === "question") return ["Question", ...new Set([headingOf(one), row.what])].join(": ");
   const what = [row.strong !== tool && row.strong, row.what, row.hint].filter(Boolean).join(" ");
   return `${title.startsWith("Use ") ? title : `${title} with ${tool}`}: ${what}`;
 }

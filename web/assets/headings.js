@@ -15,15 +15,19 @@ export function besidesOf({ payload, questions }) {
   return rest.kind === "object" && rest.members.length === 0 ? undefined : rest;
 }
 
+// headerOf is the header of a question, "" for "Question 1", which the service gives to one without.
+export const headerOf = asked => /^Question \d+$/.test(asked?.header ?? "") ? "" : asked?.header ?? "";
+
 export function headingOf({ request }) {
-  return request.questions?.[0]?.header || request.questions?.[0]?.question || asksOf(request) || request.tool_name || "Question";
+  const { questions = [] } = request;
+  return headerOf(questions[0]) || (questions.length > 1 ? `${questions.length} questions` : questions[0]?.question) || asksOf(request) || request.tool_name || "Question";
 }
 
 const longestTitle = 120;
 
 // titleOf is the heading above a question. A long question without a header stands below "Question".
 export function titleOf(one) {
-  const heading = headingOf(one), whole = heading !== one.request.questions?.[0]?.header && heading === questionOf(one);
+  const heading = headingOf(one), whole = heading !== headerOf(one.request.questions?.[0]) && heading === questionOf(one);
   return whole && (heading.length > longestTitle || heading.includes("\n")) ? "Question" : heading;
 }
 

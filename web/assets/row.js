@@ -5,6 +5,7 @@ import { mayDecide } from "./api.js";
 import { Guarded } from "./components.js";
 import { act } from "./guard.js";
 import { about, nameOfRow, shortID } from "./groups.js";
+import { headerOf } from "./headings.js";
 import { Flag } from "./hints.js";
 import { Icon } from "./icons.js";
 import { lookingText } from "./looking.js";
@@ -56,7 +57,7 @@ export function whyOf(one) {
   const said = [one.request.reason, one.request.description, ...about(one).said ?? []].find(spoken);
   if (said) return said.slice(0, 300);
   if (one.kind === "question") {
-    const { questions } = one.request, options = questions?.[0]?.options?.length ?? 0, header = questions?.[0]?.header;
+    const { questions } = one.request, options = questions?.[0]?.options?.length ?? 0, header = headerOf(questions?.[0]);
     const count = questions?.length > 1 ? `${questions.length} questions` : options > 0 ? `${options} ${options === 1 ? "option" : "options"}` : "";
     return [header !== about(one).row.what && header, count].filter(Boolean).join(" · ") || placeOf(one);
   }

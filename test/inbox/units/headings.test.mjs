@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const { Json, pretty } = await import(`${process.env.HOLDPOINT_ASSETS}/exact.js`);
-const { asksOf, besidesOf, headingOf } = await import(`${process.env.HOLDPOINT_ASSETS}/headings.js`);
+const { asksOf, besidesOf, headerOf, headingOf, titleOf } = await import(`${process.env.HOLDPOINT_ASSETS}/headings.js`);
 
 test("all of a payload is shown: its question or message, and the rest", () => {
   for (const [payload, asks, rest] of [
@@ -24,4 +24,12 @@ test("a payload next to structured questions is shown whole", () => {
   const request = { payload: new Json('{"question":"Pay 5000?"}'), questions: [{ question: "Pay?" }] };
   assert.equal(headingOf({ request }), "Pay?");
   assert.equal(pretty(besidesOf(request), ""), '{"question":"Pay 5000?"}');
+});
+
+test("a header that the service made up says nothing", () => {
+  const asks = (...questions) => ({ request: { questions } }), made = { header: "Question 1", question: "Deploy now?" }, other = { header: "Question 2", question: "Where to?" };
+  assert.deepEqual([headingOf(asks(made)), titleOf(asks(made))], ["Deploy now?", "Deploy now?"]);
+  assert.equal(titleOf(asks({ ...made, question: "Deploy?\nNow?" })), "Question");
+  assert.deepEqual([headingOf(asks(made, other)), titleOf(asks(made, other))], ["2 questions", "2 questions"]);
+  assert.deepEqual([headingOf(asks({ ...made, header: "Region" }, other)), headerOf(undefined)], ["Region", ""]);
 });

@@ -33,7 +33,7 @@ test("chosen options have their labels, and a text is quoted", () => {
     { question_id: "gone", selected_option_ids: ["x"] },
   ] } });
   assert.deepEqual(rows.map(({ name, texts, others = [] }) => [name, ...texts, others.join()]), [
-    ["Answer", "South", "“until Friday”", "North"], ["Which seat?", "Aisle (2)", "Aisle (1)"], ["Which PIN?", "(sensitive)", ""], ["Why?", "No answer", ""], ["gone", "x", ""],
+    ["Which route?", "South", "“until Friday”", "North"], ["Which seat?", "Aisle (2)", "Aisle (1)"], ["Which PIN?", "(sensitive)", ""], ["Why?", "No answer", ""], ["gone", "x", ""],
   ]);
   assert.deepEqual([{}, { answers: [] }, { answers: [{}] }, { value: json(null) }].map(hasAnswer), [false, false, true, true]);
 });
