@@ -58,7 +58,11 @@ export const forget = handle => { moved.delete(handle); acted.delete(handle); };
 // isKey tells a press by the keyboard from one by assistive technology, which comes without a key.
 const lastKey = { key: "", at: -Infinity };
 const isKey = (event, now) => event?.type === "keydown" || now - lastKey.at < 50 && (lastKey.key === "Enter" || lastKey.key === " ") && (event?.type === "submit" || event?.detail === 0);
-export const noteKey = event => Object.assign(lastKey, { key: event.key, at: clock() });
+// noteKey is told of each key before its element: a form that Escape closes keeps the key for itself.
+export function noteKey(event) {
+  Object.assign(lastKey, { key: event.key, at: clock() });
+  if (typing.field && event.target === typing.field) typing.last = composes(event) ? "" : event.key;
+}
 // focusedPrompt is told when another prompt gets the focus. A pointer that met a prompt which had just moved
 // aimed at another one, so keys wait as presses do.
 export function focusedPrompt(handle) {

@@ -64,6 +64,18 @@ test("letters that are typed on after a field was lost are no keys", () => {
   now += 1001;
 });
 
+test("a key that closes the form of a field leaves the field, and one that comes later does not", () => {
+  const field = { matches: selector => selector.includes("textarea") }, card = { matches: () => false };
+  for (const [last, target, drops] of [["Escape", field, false], ["k", field, true], ["Escape", card, true]]) {
+    now += 5000;
+    guard.noteFocus(field);
+    guard.noteKey({ key: "d", target: field });
+    guard.noteKey({ key: last, target });
+    guard.noteFocus(card);
+    assert.equal(guard.dropsKey({ key: "r" }, card), drops, last);
+  }
+});
+
 test("what was in view is a list of ranges", () => {
   let ranges = cover([], 0, 100);
   ranges = cover(ranges, 300, 400);
