@@ -55,6 +55,7 @@ func (f *flows) edit(t *testing.T) {
 	field := item.find("textbox", "Input")
 	require.Contains(t, field.call("function() { return this.value }", nil), `\\u202e`, "an invisible character is an escape")
 	send := item.find("button", "Allow with changes")
+	p.until("nothing is changed yet", func() bool { return strings.Contains(item.text(), "Nothing is changed.") && send.disabled() })
 	field.write(`{"replicas":500}`)
 	p.until("the fault is named", func() bool { return strings.Contains(item.text(), "/replicas: must be at most 60") && send.disabled() })
 	field.write(`{"replicas":`)

@@ -18,16 +18,17 @@ const textOf = one => draftOf(one, "input", escaped(pretty(one.request.input.nod
 function parsed(one) {
   const text = textOf(one), { input, input_schema: schema } = one.request;
   if (one.edited?.text === text && one.edited.input === input) return one.edited;
-  let node, wrong = [];
+  let node, same = false, wrong = [];
   try {
     node = read(text);
+    same = pretty(node) === pretty(input.node);
     if (schema !== undefined) wrong = faults(schema.node, node);
   } catch (error) { wrong = ["Invalid JSON: " + error.message]; }
-  return one.edited = { text, input, node, wrong };
+  return one.edited = { text, input, node, same, wrong };
 }
 
-// canSend reports whether what was typed fits.
-export const canSend = one => !one.request.input_truncated && parsed(one).wrong.length === 0;
+// canSend reports whether what was typed is a change that fits. Without one it would be recorded as "Allowed with changes".
+export const canSend = one => !one.request.input_truncated && parsed(one).wrong.length === 0 && !parsed(one).same;
 
 // sendEdit allows what was typed, as its text.
 export function sendEdit(one, event) {
@@ -37,10 +38,9 @@ export function sendEdit(one, event) {
 
 function Editor({ one }) {
   const before = useMemo(() => pretty(one.request.input.node), [one.request.input]);
-  const edited = parsed(one), { text, node, wrong } = edited;
+  const edited = parsed(one), { text, node, same, wrong } = edited;
   const changes = useMemo(() => { // not with every event: it takes long
-    const after = node ? pretty(node) : text;
-    return after === before ? html`<p class="quiet">Nothing is changed.</p>` : html`<${Changes} before=${before} after=${after} />`;
+    return same ? html`<p class="quiet">Nothing is changed.</p>` : html`<${Changes} before=${before} after=${node ? pretty(node) : text} />`;
   }, [edited, isRoomy()]);
   one.typed = text;
   const id = "faults-" + one.handle;
