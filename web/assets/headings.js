@@ -15,8 +15,8 @@ export function besidesOf({ payload, questions }) {
   return rest.kind === "object" && rest.members.length === 0 ? undefined : rest;
 }
 
-// headerOf is the header of a question, "" for "Question 1", which the service gives to one without.
-export const headerOf = asked => /^Question \d+$/.test(asked?.header ?? "") ? "" : asked?.header ?? "";
+// headerOf is the header of the ith question, "" for "Question 1" of the first, which the service gives to one without.
+export const headerOf = (asked, i = 0) => asked?.header === `Question ${i + 1}` ? "" : asked?.header ?? "";
 
 export function headingOf({ request }) {
   const { questions = [] } = request;

@@ -53,7 +53,7 @@ function Options({ one, asked, given, give }) {
   if (options.length === 0) return null;
   const same = option => options.filter(other => other.label === option.label && (other.description ?? "") === (option.description ?? "")).length > 1;
   const labels = options.map(option => same(option) ? `${option.label} (${option.id})` : option.label);
-  if (!asked.multi_select) return html`<${Radios} name=${id} label=${plain(headerOf(asked) || asked.question)} chosen=${chosen[0]} over=${isOver(one)} give=${next => give({ ...given, selected_option_ids: next === undefined ? [] : [next] })}
+  if (!asked.multi_select) return html`<${Radios} name=${id} label=${plain(headerOf(asked, one.request.questions.indexOf(asked)) || asked.question)} chosen=${chosen[0]} over=${isOver(one)} give=${next => give({ ...given, selected_option_ids: next === undefined ? [] : [next] })}
     options=${options.map((option, i) => ({ value: option.id, words: html`${marked(labels[i])}${preview(option)}`, named: plain(labels[i]), about: option.description, keyCap: i < 9 && i + 1 }))} />`;
   return html`<div class="options">${options.map((option, i) => html`<label class="choice option"><input type="checkbox" name=${id} aria-label=${plain(labels[i])}
       aria-describedby=${option.description ? `${id}-${option.id}` : null} checked=${chosen.includes(option.id)} disabled=${isOver(one)} onChange=${() => choose(option.id)} />

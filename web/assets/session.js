@@ -8,7 +8,7 @@ import { describe } from "./kinds.js";
 import { conversation, isRedacted, nameOf, readEvents, saysOf, undelivered } from "./conversation.js";
 import { encode, pretty, read, textOf } from "./exact.js";
 import { nameOfAgent, shortID } from "./groups.js";
-import { headerOf } from "./headings.js";
+import { titleOf } from "./headings.js";
 import { ID, nameOfSession, ReadSessionName, runAddress, sessionAddress } from "./ids.js";
 import { isMine, nowMs, promptOf } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
@@ -149,7 +149,7 @@ function Timeline({ id }) {
   return html`<h2>Timeline</h2><${Failure} error=${error} />${cut && html`<p class="quiet">Only the last ${events.length} events are shown.</p>`}${drawn}`;
 }
 
-const titleOfWaiting = one => one.tool_name ? describe(one).title : headerOf(one.questions?.[0]) || "Question";
+const titleOfWaiting = one => one.tool_name ? describe(one).title : titleOf({ request: one });
 
 export function Run({ id }) {
   const { data, error, reload } = useRead(path("runs", id), 5000);

@@ -32,4 +32,5 @@ test("a header that the service made up says nothing", () => {
   assert.equal(titleOf(asks({ ...made, question: "Deploy?\nNow?" })), "Question");
   assert.deepEqual([headingOf(asks(made, other)), titleOf(asks(made, other))], ["2 questions", "2 questions"]);
   assert.deepEqual([headingOf(asks({ ...made, header: "Region" }, other)), headerOf(undefined)], ["Region", ""]);
+  assert.deepEqual([headerOf(other, 1), headingOf(asks(other))], ["", "Question 2"], "the service counts them, and another number is the agent's");
 });
