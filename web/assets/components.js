@@ -67,12 +67,13 @@ export function Table({ label, heads, rows, empty }) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => head ? html`<th scope="col">${head}</th>` : html`<td></td>`)}</tr></thead><tbody>${rows.map(row => headed(row, heads))}</tbody></table></div>`;
 }
 
-// Confirm is a button that asks first. The focus goes from it to "Back" and returns, or stays in the table of a row that is gone.
+// Confirm is a button that asks first. The focus goes from it to "Back" and returns unless the person has moved it meanwhile, or
+// stays in the table of a row that is gone.
 export function Confirm({ label, question, does }) {
   const [asked, ask] = useState(false);
   const [problem, setProblem] = useState("");
   const at = useRef(), was = useRef(false);
-  useLayoutEffect(() => { if (was.current !== asked) at.current.focus(); was.current = asked; }, [asked]);
+  useLayoutEffect(() => { if (was.current !== asked && (asked || document.activeElement === document.body)) at.current.focus(); was.current = asked; }, [asked]);
   useLayoutEffect(() => () => { const cell = at.current?.closest("td"); if (cell?.contains(document.activeElement)) cell.closest("[tabindex]").focus({ preventScroll: true }); }, []);
   const act = () => does().then(() => ask(false), error => setProblem(error.message));
   if (!asked) return html`<button class="deny" ref=${at} onClick=${() => ask(true)}>${label}</button>`;
