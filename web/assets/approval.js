@@ -3,7 +3,7 @@
 import { looksOnly } from "./api.js";
 import { asksForAll } from "./ask_same.js";
 import { decide, whole } from "./decide.js";
-import { act, composes, decided, opens, shifted, steady } from "./guard.js";
+import { act, composes, decided, focusedByPage, opens, shifted, steady } from "./guard.js";
 import { changed, drafts, inbox } from "./inbox.js";
 import { sensitive } from "./kept.js";
 import { isSeen, nextUnread, readsToEnd, scroller } from "./seen.js";
@@ -62,12 +62,11 @@ export function denies(one, writes) {
   form(one, "deny");
 }
 
-// deny denies the prompt that is open, and reports whether the press was taken.
+// deny denies the prompt that is open.
 export function deny(one, event, more = {}) {
-  if (!canDecide(one) || openHandle() !== one.handle || !steady(one.handle, event)) return false;
+  if (!canDecide(one) || openHandle() !== one.handle || !steady(one.handle, event)) return;
   decided();
   void decide([one], { behavior: "deny", ...more });
-  return true;
 }
 
 // A draft is what somebody has typed about a prompt and not sent yet. It survives a reload, and after that a decision
@@ -93,10 +92,12 @@ export function form(one, name) {
   changed();
 }
 
-// back closes a form; the focus goes back to where keys act.
+// back closes a form; the focus goes back to where keys act. A key that comes with the Escape was meant for the text: "a" would
+// allow the input as it was.
 export function back(one) {
   form(one, "");
   detail()?.focus({ preventScroll: true });
+  focusedByPage();
 }
 export const closes = one => event => {
   if (composes(event) || event.key !== "Escape" || one.resolution) return;

@@ -58,7 +58,7 @@ export const forget = handle => { moved.delete(handle); acted.delete(handle); };
 // isKey tells a press by the keyboard from one by assistive technology, which comes without a key.
 const lastKey = { key: "", at: -Infinity };
 const isKey = (event, now) => event?.type === "keydown" || now - lastKey.at < 50 && (lastKey.key === "Enter" || lastKey.key === " ") && (event?.type === "submit" || event?.detail === 0);
-// noteKey is told of each key before its element: a form that Escape closes keeps the key for itself.
+// noteKey is told of each key before its element: a form that Escape closes keeps the key from the page.
 export function noteKey(event) {
   Object.assign(lastKey, { key: event.key, at: clock() });
   if (typing.field && event.target === typing.field) typing.last = composes(event) ? "" : event.key;
@@ -110,7 +110,7 @@ export const isTyping = () => !!typing.field || clock() < typing.until;
 // field that is gone.
 export function dropsKey(event, active) {
   if (typing.field && active !== typing.field) lost();
-  if (typing.field) { typing.last = composes(event) ? "" : event.key; return false; }
+  if (typing.field) return false;
   const now = clock();
   if (now >= typing.until) return false;
   if (event.key.length === 1) typing.until = now + afterTyping;
