@@ -3,6 +3,7 @@
 // die, another worker starts it again, loads its session, and the decisions that were recorded answer
 // what it asks again.
 import { spawn } from "node:child_process";
+import { resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { PROTOCOL_VERSION, client, methods, ndJsonStream } from "@agentclientprotocol/sdk";
 
@@ -40,7 +41,7 @@ function turn(task, stream, cwd, giveUp) {
     return calls.get(update.toolCallId);
   };
   return client({ name: "holdpoint" })
-    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, { ...params, toolCall: described(params.toolCall) }, asked).catch((failure) => {
+    .onRequest(methods.client.session.requestPermission, ({ params }) => permission(task, { ...params, toolCall: described(params.toolCall) }, asked, cwd).catch((failure) => {
       giveUp(failure); // first: the agent may take the error for a refusal, and end its turn as if the work were done
       throw failure;
     }))
@@ -73,7 +74,7 @@ function turn(task, stream, cwd, giveUp) {
  * before. A person's "always" is a standing rule of the service, so the agent is only ever told about
  * this once.
  */
-async function permission(task, { toolCall, options }, asked) {
+async function permission(task, { toolCall, options }, asked, cwd) {
   const { name, title, rawInput } = toolCall;
   // Without a name an input without members says nothing, and an "always" would hold for every such call.
   const isEmpty = rawInput == null || (!name && typeof rawInput === "object" && Object.keys(rawInput).length === 0);
@@ -85,6 +86,7 @@ async function permission(task, { toolCall, options }, asked) {
   const id = times === 1 ? toolCall.toolCallId : `${toolCall.toolCallId}:${times}`;
   const decision = await task.approve({
     id, tool_call_id: toolCall.toolCallId, tool_name: name ?? toolCall.kind ?? "other", input,
+    directory: resolve(cwd), // an "always" holds here alone: elsewhere the same command is another one
     ...(title ? { reason: title } : {}),
     // The protocol has no answer for an edited call, and an edit must not count as leave for the call as it was.
     input_schema: false,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/holdpoint/holdpoint/client"
@@ -20,6 +21,10 @@ func Run(agentID string, handler func(directory string) client.Handler) error {
 	server := flag.String("server", cmp.Or(os.Getenv("HOLDPOINT_SERVER"), "http://127.0.0.1:4000"), "where holdpoint listens, as $HOLDPOINT_SERVER")
 	directory := flag.String("directory", ".", "where the agent works")
 	flag.Parse()
+	work, err := filepath.Abs(*directory)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	options := []client.Option{}
@@ -37,5 +42,5 @@ func Run(agentID string, handler func(directory string) client.Handler) error {
 	if err != nil {
 		return err
 	}
-	return worker.Run(ctx, handler(*directory))
+	return worker.Run(ctx, handler(work))
 }

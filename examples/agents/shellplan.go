@@ -20,7 +20,8 @@ const ShellPlanAgent = "shell-plan"
 // ShellPlan runs a plan of shell commands, one after the other. The run's input has them in
 // "plan", a list, or one per line in "prompt" or in the last of "messages".
 type ShellPlan struct {
-	// Directory is the working directory of the commands.
+	// Directory is the working directory of the commands, as an absolute path: a rule that a person writes with a
+	// decision holds only there.
 	Directory string
 }
 
@@ -114,7 +115,7 @@ func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, p
 	resume, err := task.Suspend(ctx, api.Suspension{
 		SuspensionID: call.ID,
 		Approvals: []api.ApprovalRequest{{
-			ID: call.ID, ToolName: call.Name, Input: input,
+			ID: call.ID, ToolName: call.Name, Input: input, Directory: a.Directory,
 			Reason:      fmt.Sprintf("step %d of %d of the plan", progress.Next+1, steps),
 			Description: "Run this shell command?",
 			InputSchema: api.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string","minLength":1}}}`),

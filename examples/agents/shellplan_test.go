@@ -45,6 +45,7 @@ func TestAPlanWhole(t *testing.T) {
 	require.Len(t, asked, 1, "one at a time")
 	require.Equal(t, "step-2", asked[0].ID, "the first one only looks")
 	require.Equal(t, `{"command":"mkdir build"}`, string(asked[0].Input))
+	require.Equal(t, directory, asked[0].Directory, "an allow that is remembered holds in no other folder")
 	require.NoDirExists(t, filepath.Join(directory, "build"), "nothing is done before it is allowed")
 	decide(t, c, runID, allow)
 	decide(t, c, runID, allow)

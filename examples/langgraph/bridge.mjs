@@ -44,8 +44,12 @@ function requestOf({ value }) {
 
 /** What a person is asked. The id keeps several apart. */
 function approval(interrupt, id) {
-  const { action_request: { action, args }, description } = requestOf(interrupt);
-  return { id, tool_call_id: id, tool_name: action, input: args, ...(description ? { description } : {}) };
+  const { action_request: { action, args }, config, description } = requestOf(interrupt);
+  return {
+    id, tool_call_id: id, tool_name: action, input: args, ...(description ? { description } : {}),
+    // The service refuses an edit that the graph would ignore.
+    ...(config?.allow_edit ? {} : { input_schema: false }),
+  };
 }
 
 /** Returns an answer to each interrupt by its id. What is not known to be allowed is ignored. */
@@ -63,9 +67,9 @@ function answerOf({ action_request, config }, decision) {
   if (decision?.behavior === "allow") {
     if (decision.updated_input === undefined) return { type: "accept", args: null };
     // An edit that the graph does not take must not count as leave for the call as it was.
-    if (config.allow_edit) return { type: "edit", args: { ...action_request, args: decision.updated_input } };
+    if (config?.allow_edit) return { type: "edit", args: { ...action_request, args: decision.updated_input } };
   }
-  if (decision?.reason && config.allow_respond) return { type: "response", args: decision.reason };
+  if (decision?.reason && config?.allow_respond) return { type: "response", args: decision.reason };
   return { type: "ignore", args: null };
 }
 

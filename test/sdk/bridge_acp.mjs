@@ -69,8 +69,8 @@ if (process.argv[2] === "agent") {
       return { behavior: "allow" };
     }, 1, updates);
     if (failure !== undefined) throw failure;
-    const [{ tool_name, reason, input: given, input_schema }] = shown;
-    if (JSON.stringify([tool_name, reason, given, input_schema]) !== JSON.stringify(["execute", "To pay", input, false])) throw new Error(JSON.stringify(shown));
+    const [{ tool_name, reason, input: given, input_schema, directory }] = shown; // an "always" holds in the directory alone
+    if (JSON.stringify([tool_name, reason, given, input_schema, directory]) !== JSON.stringify(["execute", "To pay", input, false, process.cwd()])) throw new Error(JSON.stringify(shown));
   }
 
   // A person does not decide about a call that they are not shown.

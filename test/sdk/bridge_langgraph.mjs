@@ -51,7 +51,7 @@ for (const byRule of [false, true]) {
 }
 
 // So they are in a release of LangGraph that gives them one id, while a node next to it has another.
-const oneID = (saver) => {
+const oneID = (saver, waiting = deploy) => {
   const steps = [["node", "other"], ["node"], ["node"], []];
   const state = () => (saver.storage.said ??= []);
   return {
@@ -59,11 +59,18 @@ const oneID = (saver) => {
       if (next?.resume) state().push(Object.entries(next.resume).map(([id, [{ type }]]) => `${id} ${type}`).join());
       return state();
     },
-    getState: async () => ({ tasks: steps[state().length].map((id) => ({ interrupts: [{ id, value: [deploy] }] })) }),
+    getState: async () => ({ tasks: steps[state().length].map((id) => ({ interrupts: [{ id, value: [waiting] }] })) }),
   };
 };
 for (const [byRule, earlier] of [[false, false], [true, false], [false, true], [true, true]]) {
   const { output, asked } = await ended(oneID, decide, byRule, earlier);
   same(output, ["node accept,other ignore", "node accept", "node accept"]);
   same(asked.map(({ id }) => id), ["node", "other", "node:2", "node:3"]);
+}
+
+// The service refuses an edit that the graph would ignore.
+for (const [takes, schema] of [[config, undefined], [{ ...config, allow_edit: false }, false], [undefined, false]]) {
+  const { output, asked } = await ended((saver) => oneID(saver, { ...deploy, config: takes }), () => ({ behavior: "allow", updated_input: { to: "staging" } }));
+  same(asked.map(({ input_schema }) => input_schema), asked.map(() => schema));
+  same(output.at(-1), takes?.allow_edit ? "node edit" : "node ignore");
 }
