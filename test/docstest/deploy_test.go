@@ -13,15 +13,16 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// Without keys the service refuses webhooks, callbacks and sensitive answers, and signs with a key that
-// the next start does not have. So every way to deploy it that the project ships gives both.
+// Without keys the service refuses webhooks, callbacks and sensitive answers, signs with a key that the next start
+// does not have, and notifies nobody in a browser. So every way to deploy it that the project ships gives them.
 func TestShippedDeploymentsGiveKeys(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"docker-compose.yml", "deploy/kubernetes/deployment.yaml", "deploy/systemd/holdpoint.service"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", path))
 		require.NoError(t, err)
-		require.Contains(t, string(text), "HOLDPOINT_SECRET_KEY_FILE", path)
-		require.Contains(t, string(text), "HOLDPOINT_SIGNING_KEY_FILE", path)
+		for _, key := range []string{"HOLDPOINT_SECRET_KEY_FILE", "HOLDPOINT_SIGNING_KEY_FILE", "HOLDPOINT_PUSH_KEY_FILE"} {
+			require.Contains(t, string(text), key, path)
+		}
 	}
 }
 
