@@ -12,6 +12,9 @@ import (
 // token without its secret. Errors: invalid_request, idempotency_conflict; errors of [Tokens].
 func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, createdBy, key string) (reply api.TokenSecret, replayed bool, err error) {
 	token, err := newToken(body, k.nowMs())
+	if err == nil {
+		err = k.checkFirst(ctx, token.Role)
+	}
 	if err != nil {
 		return k.createdBefore(ctx, body, createdBy, key, err)
 	}
@@ -34,6 +37,18 @@ func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, created
 		return api.TokenSecret{}, false, refusal.New(api.CodeIdempotencyConflict, "token operation idempotency key was reused with a different request payload")
 	}
 	return api.TokenSecret{Token: kept.View(), SecretShown: true}, true, nil
+}
+
+// checkFirst refuses a first token over HTTP that is not an admin's. With it the service would require a token from
+// everyone, and nobody could create another one.
+func (k *Keyring) checkFirst(ctx context.Context, role api.Role) error {
+	caller := From(ctx)
+	if k.mode != Auto || role == api.RoleAdmin || caller == nil || caller.Via != ViaOpen {
+		return nil
+	}
+	var faults refusal.Faults
+	faults.Add("/role", "must be admin for the first token: once it exists every call needs a token, and only an admin creates others")
+	return faults.Err()
 }
 
 // createdBefore answers a body that is invalid now: with the token that the same body and key have created, whose

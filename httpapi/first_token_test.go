@@ -116,6 +116,24 @@ func TestAStoredSecretIsInTheReply(t *testing.T) {
 	a.get(t, "/v1/me", bearer(second)).want(http.StatusOK)
 }
 
+// A first token that is not an admin's would lock everyone out. Where no call ever needs a token, it locks out nobody.
+func TestTheFirstTokenIsAnAdmins(t *testing.T) {
+	t.Parallel()
+	for _, role := range []api.Role{api.RoleObserver, api.RoleAgent, api.RoleOperator} {
+		store := openSQLite(t)
+		body := `{"name":"first","role":"` + string(role) + `"}`
+		a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = newKeyring(store.(auth.Tokens), auth.Auto) })
+		a.post(t, "/v1/tokens", body).refused(api.CodeInvalidRequest).pointer("/role")
+		a.get(t, "/v1/runs").want(http.StatusOK)
+		admin := a.post(t, "/v1/tokens", `{"name":"admin","role":"admin"}`).want(http.StatusCreated).textAt("secret")
+		a.post(t, "/v1/tokens", body, bearer(admin)).want(http.StatusCreated)
+
+		store = openSQLite(t)
+		open := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = newKeyring(store.(auth.Tokens), auth.None) })
+		open.post(t, "/v1/tokens", body).want(http.StatusCreated)
+	}
+}
+
 // endedByReading ends a call while its body is read.
 type endedByReading struct {
 	io.Reader

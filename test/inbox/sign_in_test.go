@@ -275,8 +275,7 @@ func (f *flows) firstToken(t *testing.T) {
 	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
 	service.ConnectPatiently()
 	p := openPage(t, f.browser, service.URL(), "/settings")
-	p.find("textbox", "Name").write("root")
-	p.find("combobox", "Role").choose("admin: may do everything")
+	p.find("textbox", "Name").write("root") // the role is admin until another one is chosen
 	// The page is told that it is signed out, and shows the secret.
 	p.eval(`(() => {
 		const real = globalThis.fetch;

@@ -13,7 +13,7 @@ const lifetimes = [["Never", 0], ["In 1 day", day], ["In 30 days", 30 * day], ["
 
 function MakeToken({ done }) {
   const [name, setName] = useState("");
-  const [role, setRole] = useState("operator");
+  const [role, setRole] = useState(account.me?.via === "open" ? "admin" : "operator"); // the first token is an admin's
   const [forMs, setForMs] = useState(0);
   const [problem, setProblem] = useState("");
   const [key] = useState(newKey);
