@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,9 @@ func (c *Certificates) Config(server string) (*tls.Config, error) {
 func tlsHint(err error) string {
 	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		return "its certificate is not trusted: check the name in --server, or name the CA with --ca PATH or HOLDPOINT_CA"
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return "it answers without TLS: give the address with http:// in --server or HOLDPOINT_SERVER"
 	}
 	if remote, ok := errors.AsType[*net.OpError](err); ok && remote.Op == "remote error" {
 		return "the service refused the connection: check that the certificate of --client-cert is valid and of a CA that the service trusts"

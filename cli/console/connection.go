@@ -136,7 +136,33 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 			"           start one with: %s serve\n"+
 			"           or set its address with --server URL or HOLDPOINT_SERVER", ServerURL(c.Server), err, Program())
 	}
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return addressed(server, refused, err)
+	}
 	return err
+}
+
+// addressed adds to a refusal what to change in the address, if that is at fault: another program answered, or it has a
+// path.
+func addressed(server string, refused *client.Error, err error) error {
+	address, unreadable := url.Parse(server)
+	hint := ""
+	switch {
+	case unreadable != nil:
+	case refused.Code == "route_not_found" && strings.Trim(address.Path, "/") != "":
+		return fmt.Errorf("%w: give the address without the path %s in --server or HOLDPOINT_SERVER", err, address.Path)
+	case refused.Code != "":
+	case refused.Status == http.StatusBadRequest && address.Scheme == "http":
+		hint = "if it serves HTTPS, give the address with https:// in --server or HOLDPOINT_SERVER"
+	case refused.Status >= http.StatusInternalServerError:
+		hint = "a proxy whose service is down answers so; or check the address in --server or HOLDPOINT_SERVER"
+	default:
+		hint = "check the address in --server or HOLDPOINT_SERVER"
+	}
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%s answers, but not as a holdpoint service: %w; %s", server, err, hint)
 }
 
 // ActorName returns the name to record with decisions: --actor, or the OS user, or
