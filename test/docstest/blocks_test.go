@@ -21,7 +21,7 @@ import (
 )
 
 // maxChecked is how many blocks no test runs.
-const maxChecked = 33
+const maxChecked = 29
 
 // block is a fenced block of a page. Its mark is the HTML comment on the line before it.
 type block struct {

@@ -48,7 +48,7 @@ type typist struct {
 func TestPagesAreTyped(t *testing.T) {
 	for _, page := range []string{
 		"start-coding-agent", "start-agent-builder", "start-decide", "start-operate", "recipes",
-		"getting-started", "rules", "faces", "security", "back-up", "doctor", "behind-a-proxy", "codex",
+		"getting-started", "rules", "faces", "security", "back-up", "doctor", "behind-a-proxy", "codex", "relay", "timbal",
 	} {
 		t.Run(page, func(t *testing.T) {
 			directory := t.TempDir()
