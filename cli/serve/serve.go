@@ -61,7 +61,7 @@ type Command struct {
 	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Maximum lifetime of rules; 0 for no limit (default 0)."`
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"URL to post each new file-change approval to ($$HOLDPOINT_REVIEW_HOOK)."`
 	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"File of keys that encrypt sensitive values, one [id:]base64 of 32 bytes per line; the first encrypts, all decrypt. Created if missing, and reloaded when it changes ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
-	Channels             string        `from:"HOLDPOINT_CHANNELS" placeholder:"PATH" help:"YAML file of notification channels: e-mail, HTTP and settings of browsers ($$HOLDPOINT_CHANNELS)."`
+	Channels             string        `from:"HOLDPOINT_CHANNELS" placeholder:"PATH" help:"YAML file of notification channels: e-mail, Slack, HTTP and settings of browsers ($$HOLDPOINT_CHANNELS)."`
 	NotifyAfter          time.Duration `default:"30s" from:"HOLDPOINT_NOTIFY_AFTER" placeholder:"DURATION" help:"How long a request is open before people are notified; without --channels 0 for never (default ${default}; $$HOLDPOINT_NOTIFY_AFTER)."`
 	DefaultExpiry        time.Duration `from:"HOLDPOINT_DEFAULT_EXPIRY" placeholder:"DURATION" help:"Deadline of requests that are raised without one, such as 24h; 0 for none (default 0; $$HOLDPOINT_DEFAULT_EXPIRY)."`
 	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Non-public address ranges that webhooks may call, with or without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
