@@ -3,6 +3,7 @@ package docsite
 import (
 	"encoding/json"
 	"path"
+	"slices"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -15,10 +16,19 @@ type entry struct {
 	Text    string `json:"text,omitempty"`
 }
 
-// searchIndex returns all entries as JSON.
+// searchIndex returns all entries as JSON. Pages stand in the order of the navigation, in which the search shows what
+// fits equally well, so guides come before the changelog, which has nearly every word.
 func (s *Site) searchIndex() []byte {
+	names := namesOf(s.documents)
+	place := map[string]int{} // below 0; a page outside of the navigation comes last
+	for _, section := range s.contents() {
+		for _, one := range section.Links {
+			place[one.Address] = len(place) - len(names)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return place[addressOf(a)] - place[addressOf(b)] })
 	var entries []entry
-	for _, name := range namesOf(s.documents) {
+	for _, name := range names {
 		if path.Ext(name) == ".md" {
 			entries = append(entries, s.entriesOf(name)...)
 		}

@@ -108,7 +108,8 @@ func TestTheSearchFindsHeadings(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(ask(t, whole, docsite.Root+"/search.json").Body.Bytes(), &entries))
 	found := map[string]string{}
-	for _, one := range entries {
+	first := map[string]int{} // of each page
+	for i, one := range entries {
 		address, anchor, has := strings.Cut(one.Address, "#")
 		page := ask(t, whole, address)
 		require.Equal(t, http.StatusOK, page.Code, one.Address)
@@ -116,7 +117,13 @@ func TestTheSearchFindsHeadings(t *testing.T) {
 			require.Contains(t, page.Body.String(), ` id="`+anchor+`"`, one.Address)
 		}
 		found[one.Address] = one.Heading + ": " + one.Text
+		if _, seen := first[address]; !seen {
+			first[address] = i
+		}
 	}
+	require.Less(t, first["/docs/deploy"], first["/docs/changelog"], "what fits equally well is shown in the order of the navigation")
+	require.Less(t, first["/docs/start-operate"], first["/docs/benchmark-log"])
+	require.Less(t, first["/docs/changelog"], first["/docs"], "the first page has the words of all others")
 	require.Contains(t, found["/docs/inbox#deciding"], "Deciding: ")
 	require.Contains(t, found["/docs/inbox#deciding"], "it is checked against its schema")
 	require.Equal(t, "POST /v1/runs/{run_id}/approvals: Decide approvals of a run resolveRunApprovals", found["/docs/api/approvals#resolveRunApprovals"])
