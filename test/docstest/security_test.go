@@ -90,3 +90,17 @@ func routes() string {
 	}
 	return table.String()
 }
+
+// TestSecretsOfTokensGoIntoPrivateFiles: a file that a page has a token written to is its owner's alone.
+func TestSecretsOfTokensGoIntoPrivateFiles(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, b := range blocksOf(t) {
+		before, _, writes := strings.Cut(b.text, "> ")
+		if writes && strings.Contains(before, "holdpoint tokens ") {
+			require.Contains(t, before, "umask 077", "%v", b)
+			count++
+		}
+	}
+	require.Positive(t, count)
+}
