@@ -137,30 +137,31 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 			"           or set its address with --server URL or HOLDPOINT_SERVER", ServerURL(c.Server), err, Program())
 	}
 	if refused, ok := errors.AsType[*client.Error](err); ok {
-		return addressed(server, refused, err)
+		return addressed(c.Server, refused, err)
 	}
 	return err
 }
 
-// addressed adds to a refusal what to change in the address, if that is at fault: another program answered, or it has a
-// path.
+// addressed adds to a refusal what to change in the address, if that is at fault: another program answered, or the path
+// of the address reached the service.
 func addressed(server string, refused *client.Error, err error) error {
+	server = ServerURL(server)
 	address, unreadable := url.Parse(server)
-	hint := ""
+	if unreadable != nil {
+		return err
+	}
+	if refused.Code != "" {
+		if path := strings.Trim(address.Path, "/"); refused.Code == "route_not_found" && path != "" && strings.Contains(refused.Detail, "/"+path+"/") {
+			return fmt.Errorf("%w: give the address without the path %s in --server or HOLDPOINT_SERVER", err, address.Path)
+		}
+		return err
+	}
+	hint := "check the address in --server or HOLDPOINT_SERVER, or ask the log of the proxy in front of the service"
 	switch {
-	case unreadable != nil:
-	case refused.Code == "route_not_found" && strings.Trim(address.Path, "/") != "":
-		return fmt.Errorf("%w: give the address without the path %s in --server or HOLDPOINT_SERVER", err, address.Path)
-	case refused.Code != "":
-	case refused.Status == http.StatusBadRequest && address.Scheme == "http":
+	case address.Scheme == "http" && (refused.Status == http.StatusBadRequest || refused.Status/100 == 3):
 		hint = "if it serves HTTPS, give the address with https:// in --server or HOLDPOINT_SERVER"
 	case refused.Status >= http.StatusInternalServerError:
 		hint = "a proxy whose service is down answers so; or check the address in --server or HOLDPOINT_SERVER"
-	default:
-		hint = "check the address in --server or HOLDPOINT_SERVER"
-	}
-	if hint == "" {
-		return err
 	}
 	return fmt.Errorf("%s answers, but not as a holdpoint service: %w; %s", server, err, hint)
 }
