@@ -46,9 +46,9 @@ func (k *Keyring) checkFirst(ctx context.Context, role api.Role) error {
 	if k.mode != Auto || role == api.RoleAdmin || caller == nil || caller.Via != ViaOpen {
 		return nil
 	}
-	var faults refusal.Faults
-	faults.Add("/role", "must be admin for the first token: once it exists every call needs a token, and only an admin creates others")
-	return faults.Err()
+	return refusal.Invalid(api.Fault{
+		Pointer: "/role", Detail: "must be admin for the first token: once it exists every call needs a token, and only an admin creates others",
+	})
 }
 
 // createdBefore answers a body that is invalid now: with the token that the same body and key have created, whose
