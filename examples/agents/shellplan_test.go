@@ -102,6 +102,21 @@ func TestAnEditedStepIsRunAsEdited(t *testing.T) {
 	require.FileExists(t, filepath.Join(directory, "b"))
 }
 
+// A command that was allowed in one folder is not run in another one, where the next worker works.
+func TestADecisionCountsInItsFolder(t *testing.T) {
+	t.Parallel()
+	c := connect(t)
+	first, stop := shellPlan(t, c)
+	runID := begin(t, c, agents.ShellPlanAgent, plan("touch a"))
+	rests(t, c, runID)
+	stop()
+	decide(t, c, runID, allow)
+	second, _ := shellPlan(t, c)
+	require.Eventually(t, func() bool { return rests(t, c, runID).Status == api.StatusFailed }, time.Minute, 5*time.Millisecond)
+	require.NoFileExists(t, filepath.Join(first, "a"))
+	require.NoFileExists(t, filepath.Join(second, "a"))
+}
+
 // If a worker dies while a command runs, the command's result is unknown. It is not run
 // again.
 func TestAStepThatDiedIsNotRunAgain(t *testing.T) {
