@@ -38,7 +38,8 @@ type Reader interface {
 	// the question in the parent's session is included.
 	Decisions(ctx context.Context, q DecisionQuery) ([]model.DecidedRequest, error)
 	CountDecisions(ctx context.Context, q DecisionQuery) (int64, error)
-	// LeasedRuns returns the runs whose lease is in force, by (worker_id, run_id), and the engine's current time.
+	// LeasedRuns returns the runs whose lease is in force, those of kind [api.KindCall] last, by (worker_id, run_id), and the
+	// engine's current time.
 	LeasedRuns(ctx context.Context, q LeaseQuery) (leased []model.Run, nowMs int64, err error)
 	// The counts cover all rows that a query selects, ignoring its Limit and After.
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)

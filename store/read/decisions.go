@@ -89,7 +89,7 @@ func (r *Reader) LeasedRuns(ctx context.Context, q reads.LeaseQuery) (leased []m
 	if q.WithoutCalls {
 		f.and("r.kind <> ?", string(api.KindCall))
 	}
-	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT CAST(" + f.argument(max(q.Limit, 0)) + " AS bigint)"
+	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.kind = 'call', r.worker_id, r.run_id\nLIMIT CAST(" + f.argument(max(q.Limit, 0)) + " AS bigint)"
 	err = r.lists.AskAtOneMoment(ctx,
 		Query{sql, f.args, found.readRuns},
 		Query{r.sql.Now, r.now(), into(columns.Itself[int64], &moments)})

@@ -110,16 +110,17 @@ func (h *Handlers) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: more}
+	view, places := api.WorkersView{NowMs: nowMs, Workers: []api.WorkerView{}, More: more}, map[string]int{}
 	for i := range leased {
 		run := &leased[i]
 		name := names[run.SessionID]
-		last := len(view.Workers) - 1
-		if last < 0 || view.Workers[last].WorkerID != run.WorkerID {
+		place, known := places[run.WorkerID]
+		if !known {
+			place, places[run.WorkerID] = len(view.Workers), len(view.Workers)
 			view.Workers = append(view.Workers, api.WorkerView{WorkerID: run.WorkerID})
-			last++
 		}
-		view.Workers[last].Leases = append(view.Workers[last].Leases, api.HeldLease{
+		worker := &view.Workers[place]
+		worker.Leases = append(worker.Leases, api.HeldLease{
 			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, Session: name.View(), Status: run.Status, Attempt: run.Attempt,
 			HolderPrincipal: run.HolderPrincipal, StartedAtMs: run.StartedAtMs, UpdatedAtMs: run.UpdatedAtMs, ExpiresAtMs: run.LeaseExpiresAtMs,
 		})
