@@ -66,7 +66,7 @@ func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, fmt.Errorf("database file: %w", err)
 	}
-	if err := checkLog(path); err != nil {
+	if err := errors.Join(checkLog(path), checkName(path)); err != nil {
 		return 0, err
 	}
 	private, err := os.MkdirTemp(filepath.Dir(to), backupPrefix)

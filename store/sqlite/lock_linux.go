@@ -10,9 +10,13 @@ import (
 const (
 	// setOpenFileLock is F_OFD_SETLK of fcntl(2), which package syscall does not have.
 	setOpenFileLock = 37
+	// getOpenFileLock is F_OFD_GETLK.
+	getOpenFileLock = 36
 	// lockedByte is in the page of SQLite's own locks, behind them. SQLite never reads or writes that page, however large the
 	// file, which counts on disks whose locks stop writes (SMB).
-	lockedByte = 1<<30 + 512
+	lockedByte = locksOfSQLite + 512
+	// locksOfSQLite is where the 512 bytes of SQLite's own locks begin.
+	locksOfSQLite = 1 << 30
 )
 
 // lockContents locks the file itself, which may have other names than the one that has the lock file: a hard
@@ -30,4 +34,28 @@ func lockContents(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s, by another name: %w", path, ErrInUse)
 	}
 	return opened, nil
+}
+
+// checkName refuses a file that a process has open by another name: its newest decisions are in the log next to that name, and
+// a copy of this one lacks them. Call it as [checkLog].
+func checkName(path string) error {
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		return nil // the log of a process that has this name
+	}
+	// The lock file is locked first and released last: a process that starts or ends meanwhile has this name.
+	if locked(path+".lock", locksOfSQLite, 512) || !locked(path, lockedByte, 1) || locked(path+".lock", locksOfSQLite, 512) {
+		return nil
+	}
+	return fmt.Errorf("%s is in use by another name, a hard link or a mount of the file alone, and lacks its newest decisions: use that name", path)
+}
+
+// locked reports whether a process has an exclusive lock on bytes of a file.
+func locked(path string, start, length int64) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lock := syscall.Flock_t{Type: syscall.F_RDLCK, Start: start, Len: length}
+	return syscall.FcntlFlock(file.Fd(), getOpenFileLock, &lock) == nil && lock.Type == syscall.F_WRLCK
 }

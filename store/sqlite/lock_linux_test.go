@@ -21,6 +21,16 @@ func TestOneProcessAFileByEachOfItsNames(t *testing.T) {
 		require.ErrorContains(t, err, link+", by another name")
 		require.ErrorIs(t, Migrate(t.Context(), link, nil), ErrInUse)
 	}
+	// A copy by the other name would lack the newest decisions.
+	_, err := Backup(t.Context(), link, link+".copy")
+	require.ErrorContains(t, err, link+" is in use by another name")
+	_, err = OpenInspector(t.Context(), link)
+	require.ErrorContains(t, err, link+" is in use by another name")
+	_, err = Backup(t.Context(), path, path+".copy")
+	require.NoError(t, err)
+	inspector, err := OpenInspector(t.Context(), path)
+	require.NoError(t, err)
+	require.NoError(t, inspector.Close())
 	require.NoError(t, helper.Process.Kill())
 	require.Error(t, helper.Wait())
 	require.NoError(t, openTestFile(t, path, Options{}).Close(), "the process that died let go of it, and so did the refused ones")

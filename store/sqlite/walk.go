@@ -42,7 +42,7 @@ func OpenInspector(ctx context.Context, path string) (*Inspector, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("database file: %w", err)
 	}
-	if err := checkLog(path); err != nil {
+	if err := errors.Join(checkLog(path), checkName(path)); err != nil {
 		return nil, err
 	}
 	db, err := sql.Open("sqlite", fileURI(path, inspectSettings))
