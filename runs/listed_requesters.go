@@ -32,7 +32,7 @@ type ListedRequesters struct {
 }
 
 // ReadRequesters reads who asked for the open requests of a list, with a few statements for each level of the sessions above
-// them, and none if no request excludes its requesters.
+// them, and none if no request excludes its requesters. After a failed read it is not known of the rest who asked.
 func ReadRequesters(ctx context.Context, reader ListReader, rows []model.PendingRequest) (*ListedRequesters, error) {
 	listed := &ListedRequesters{map[string][]requesters{}}
 	known := &knownRequesters{sessions: map[string]*model.Session{}, runs: map[string]*model.RunRecord{}}
@@ -50,7 +50,7 @@ func ReadRequesters(ctx context.Context, reader ListReader, rows []model.Pending
 			break
 		}
 		if err := known.readLacked(ctx, reader); err != nil {
-			return nil, err
+			return listed, err
 		}
 		left = slices.DeleteFunc(left, func(request *model.Request) bool {
 			known.lacks = false

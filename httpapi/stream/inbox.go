@@ -158,6 +158,9 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	if err == nil {
 		in.shown.snapshot(snapshot)
 		in.clock.set(snapshot.NowMs)
+		if snapshot.unknown != nil {
+			in.report(ctx, snapshot.unknown)
+		}
 	}
 	in.answer(call, snapshot, err)
 	return inboxPause, err

@@ -35,6 +35,8 @@ type InboxSnapshot struct {
 	NowMs int64
 
 	asked *runs.ListedRequesters
+	// unknown is why it is not known of some requests who asked; nil if it is known.
+	unknown error
 	// frames has forms that were encoded, at most keptForms. Readers who may decide the same requests and snooze none share one.
 	mu     sync.Mutex
 	frames map[string]func() ([]byte, error)
@@ -67,8 +69,8 @@ func readOpen(ctx context.Context, store Store, scope reads.Scope) (*InboxSnapsh
 		return nil, err
 	}
 	snapshot.NowMs = nowMs
-	if snapshot.asked, err = runs.ReadRequesters(ctx, store, snapshot.Pending); err != nil {
-		return nil, err
+	if snapshot.asked, snapshot.unknown = runs.ReadRequesters(ctx, store, snapshot.Pending); ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	slices.SortStableFunc(snapshot.Pending, func(a, b model.PendingRequest) int {
 		return cmp.Or(cmp.Compare(a.Request.CreatedAtMs, b.Request.CreatedAtMs),

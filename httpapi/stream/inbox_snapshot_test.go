@@ -35,6 +35,34 @@ func (asked) Requesters(_ context.Context, sessionIDs []string) (map[string]read
 	return found, nil
 }
 
+// unasked is a board whose requesters cannot be read.
+type unasked struct{ *board }
+
+func (unasked) Owners(context.Context, []string) (map[string]reads.Owners, error) {
+	return nil, errBroken
+}
+
+// An inbox without the requesters is an inbox: of approvals that exclude them it is not known who may decide.
+func TestASnapshotWithoutRequestersHasTheRequests(t *testing.T) {
+	t.Parallel()
+	board := newBoard()
+	board.do("s", "+plain", "+excluding")
+	one := board.open["s/excluding"]
+	one.Request.Handle, one.Request.Body = "h", api.JSON(`{"exclude_requester":true}`)
+	board.open["s/excluding"] = one
+	snapshot, err := readOpen(t.Context(), unasked{board}, reads.Scope{})
+	require.NoError(t, err)
+	require.ErrorIs(t, snapshot.unknown, errBroken)
+	may, _ := snapshot.mayDecide(&InboxFrames{Caller: &auth.Identity{Principal: "user:ada", Role: api.RoleOperator}, Actor: runs.Actor{Name: "user:ada"}})
+	require.Nil(t, may[0], "excluding")
+	require.True(t, *may[1], "plain")
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = readOpen(ended, unasked{board}, reads.Scope{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 // Each of many readers may decide other requests. Each gets their own answers, and few forms of the snapshot are kept.
 func TestASnapshotKeepsFewForms(t *testing.T) {
 	t.Parallel()

@@ -907,7 +907,7 @@ export interface components {
             acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             explain?: components["schemas"]["PendingExplanation"];
-            /** @description Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a session with more than seven others above it, or after 4 MiB of requesters. */
+            /** @description Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for a caller with an invalid `X-Actor`, when the read took too long or, for a snapshot, failed, and of an approval that excludes its requesters in a session with more than seven others above it, or after 4 MiB of requesters. */
             may_decide?: boolean;
             /** @description The parent of the session, when a child session asks. */
             parent_session_id?: components["schemas"]["ID"];
@@ -933,7 +933,7 @@ export interface components {
             acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             explain?: components["schemas"]["PendingExplanation"];
-            /** @description Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a session with more than seven others above it, or after 4 MiB of requesters. */
+            /** @description Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for a caller with an invalid `X-Actor`, when the read took too long or, for a snapshot, failed, and of an approval that excludes its requesters in a session with more than seven others above it, or after 4 MiB of requesters. */
             may_decide?: boolean;
             parent_channel_ids?: string[];
             parent_project_ids?: string[];

@@ -886,8 +886,8 @@ class PendingApprovalView(TypedDict):
     agent_id: str
     explain: NotRequired[PendingExplanation]
     # Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for
-    # a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a
-    # session with more than seven others above it, or after 4 MiB of requesters.
+    # a caller with an invalid `X-Actor`, when the read took too long or, for a snapshot, failed, and of an approval that
+    # excludes its requesters in a session with more than seven others above it, or after 4 MiB of requesters.
     may_decide: NotRequired[bool]
     # The parent of the session, when a child session asks.
     parent_session_id: NotRequired[str]
@@ -920,8 +920,8 @@ class PendingQuestionView(TypedDict):
     agent_id: str
     explain: NotRequired[PendingExplanation]
     # Whether an allow or an answer by this caller would be accepted now, as of the read. Absent in the view of a session, for
-    # a caller with an invalid `X-Actor`, when the read took too long, and of an approval that excludes its requesters in a
-    # session with more than seven others above it, or after 4 MiB of requesters.
+    # a caller with an invalid `X-Actor`, when the read took too long or, for a snapshot, failed, and of an approval that
+    # excludes its requesters in a session with more than seven others above it, or after 4 MiB of requesters.
     may_decide: NotRequired[bool]
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
