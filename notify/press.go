@@ -155,7 +155,7 @@ func pressRefusal(err error) (string, error) {
 	case refused.Code == api.CodeApprovalChanged:
 		return pressChanged, nil
 	case refused.Code == api.CodeRequesterExcluded:
-		return "This is your own request, so somebody else has to allow it. You may deny it.", nil
+		return "You cannot allow this request: it excludes everyone who asked for it. You may deny it.", nil
 	case refused.Code == api.CodeInvalidToken, refused.Code == api.CodeForbidden, refused.Code == api.CodeRunNotFound:
 		return pressLost, nil
 	}

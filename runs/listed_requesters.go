@@ -97,6 +97,12 @@ func (l *ListedRequesters) MayDecide(caller *auth.Identity, actor Actor) func(*m
 	}
 }
 
+// NobodyMayAllow reports whether the requesters of an open request of the list are too many to tell apart, so that every caller's
+// allow is refused.
+func (l *ListedRequesters) NobodyMayAllow(request *model.Request) bool {
+	return slices.ContainsFunc(l.of[request.Handle], func(list requesters) bool { return list.lists(everybody) })
+}
+
 // knownRequesters is a [RequesterReader] of rows that were read together. It notes the ids that it lacks, and goes on as if they
 // did not exist.
 type knownRequesters struct {

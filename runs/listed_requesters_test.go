@@ -97,10 +97,13 @@ func TestAListExcludesWhomADecisionExcludes(t *testing.T) {
 		may := listed.MayDecide(caller, actor)
 		for i := range rows {
 			request := &rows[i].Request
-			want := runs.CheckRequester(t.Context(), store, request, caller, actor) == nil
+			refused := runs.CheckRequester(t.Context(), store, request, caller, actor)
+			want := refused == nil
 			require.Equal(t, want, *may(request), "%s: %s", name, request.SessionID)
+			tooMany := request.SessionID != "many" && strings.Contains(request.SessionID, "many") || strings.Contains(request.SessionID, "overflowed")
+			require.Equal(t, tooMany, refused != nil && strings.Contains(refused.Error(), "nobody can allow it"), "%v", refused)
+			require.Equal(t, tooMany, listed.NobodyMayAllow(request), request.SessionID)
 			if name == "user:stranger" {
-				tooMany := request.SessionID != "many" && strings.Contains(request.SessionID, "many") || strings.Contains(request.SessionID, "overflowed")
 				require.Equal(t, want, !tooMany, request.SessionID)
 			}
 		}

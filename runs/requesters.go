@@ -100,6 +100,9 @@ func (r requesters) exclude(requestID string, caller *auth.Identity, actor Actor
 	if caller != nil {
 		names = append(names, caller.Principal, caller.OnBehalfOf)
 	}
+	if r.lists(everybody) {
+		return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester, and too many asked for it to tell them apart: nobody can allow it", requestID)
+	}
 	for _, name := range names {
 		if r.has(name) {
 			return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester, and %s asked for it: somebody else must allow it", requestID, name)

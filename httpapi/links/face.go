@@ -192,7 +192,7 @@ func (f *face) enter(w http.ResponseWriter, r *http.Request, link *notify.Link, 
 		return nil
 	case refused.Code == api.CodeRequesterExcluded:
 		wire.NoteProblem(w, err)
-		f.pages.review(w, http.StatusForbidden, link, code, "This is your own request, so somebody else has to allow it. You may deny it.")
+		f.pages.review(w, http.StatusForbidden, link, code, "You cannot allow this request: it excludes everyone who asked for it. You may deny it.")
 		return nil
 	}
 	return err

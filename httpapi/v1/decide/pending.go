@@ -99,13 +99,12 @@ func (h *handlers) addNotes(r *http.Request, rows []model.PendingRequest, notes 
 
 func (h *handlers) readNotes(r *http.Request, rows []model.PendingRequest, notes map[string]note) error {
 	caller := auth.From(r.Context())
-	mayDecide := func(*model.Request) *bool { return nil }
+	mayDecide, asked := func(*model.Request) *bool { return nil }, &runs.ListedRequesters{}
 	if actor, err := wire.Actor(r); err == nil && caller != nil {
-		listed, err := runs.ReadRequesters(r.Context(), h.unscoped, rows)
-		if err != nil {
+		if asked, err = runs.ReadRequesters(r.Context(), h.unscoped, rows); err != nil {
 			return err
 		}
-		mayDecide = listed.MayDecide(caller, actor)
+		mayDecide = asked.MayDecide(caller, actor)
 	}
 	for i := range rows {
 		notes[rows[i].Request.Handle] = note{mayDecide: mayDecide(&rows[i].Request)}
@@ -114,16 +113,20 @@ func (h *handlers) readNotes(r *http.Request, rows []model.PendingRequest, notes
 	for i, text := range texts {
 		of := notes[rows[i].Request.Handle]
 		if of.explain = text; of.mayDecide != nil && !*of.mayDecide && caller.May(auth.Decide) && caller.Via != auth.ViaOpen {
-			of.explain = requested(text)
+			of.explain = requested(text, asked.NobodyMayAllow(&rows[i].Request))
 		}
 		notes[rows[i].Request.Handle] = of
 	}
 	return err
 }
 
-// requested adds to what there is to say of a row that the caller's allow is refused because they asked for it.
-func requested(e *api.PendingExplanation) *api.PendingExplanation {
-	const text = "You asked for it: someone else has to allow it."
+// requested adds to what there is to say of a row that the caller's allow is refused because they asked for it, or because too
+// many did.
+func requested(e *api.PendingExplanation, byTooMany bool) *api.PendingExplanation {
+	text := "You asked for it: someone else has to allow it."
+	if byTooMany {
+		text = "Nobody can allow it: too many asked for it to tell them apart."
+	}
 	if e == nil {
 		return &api.PendingExplanation{Text: text}
 	}

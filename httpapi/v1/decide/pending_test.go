@@ -15,6 +15,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
+// Somebody else can allow what the caller asked for, and nobody what too many asked for.
+func TestWhyTheCallerCannotAllow(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "You asked for it: someone else has to allow it.", requested(nil, false).Text)
+	require.Equal(t, "Nobody can allow it: too many asked for it to tell them apart. No worker.", requested(&api.PendingExplanation{Text: "No worker."}, true).Text)
+}
+
 // A list waits for its notes no longer than the limit, and is then without them.
 func TestNotesThatTakeTooLongAreLeftOut(t *testing.T) {
 	t.Parallel()
