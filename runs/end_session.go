@@ -6,7 +6,7 @@ import (
 )
 
 // EndSession ends a session: it cancels active and queued runs, declines waiting
-// clarifications, turns pending messages into dead letters, and revokes the session's rules
+// clarifications, turns pending messages into dead letters, and revokes the session's rules in force
 // (docs/spec/v1.md#end-a-session). Later runs are refused. An effect cancels the rest of a long
 // queue.
 //

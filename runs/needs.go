@@ -65,7 +65,7 @@ type Needs struct {
 	CountRules bool
 	// RuleID loads and locks that rule, in any session.
 	RuleID string
-	// SessionRules loads all unrevoked rules of the session.
+	// SessionRules loads the rules of the session that are in force.
 	SessionRules bool
 	// ChangesRules says that the command may revoke a rule, or add one that denies, asks or has a hint. Its reply
 	// waits until every decision based on the previous rules is committed. No other command waits

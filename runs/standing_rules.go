@@ -189,22 +189,18 @@ func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 	return &working
 }
 
-// revokeSessionRules revokes the rules of the session, which is ending, and logs that for each rule in force. The limits
-// do not count the rules that are over, so a line for each of them would be a log without bounds.
+// revokeSessionRules revokes the rules in force of the session, which is ending. The limits do not count the rules that are over,
+// so a write for each of them would be a change without bounds.
 func (w *workingCopy) revokeSessionRules(actor Actor) {
 	var bound []*rules.Rule
 	for _, rule := range w.state.Rules {
-		if rule.SessionID == w.state.SessionID && rule.RevokedAtMs == 0 {
+		if rule.SessionID == w.state.SessionID && rule.WhyOver(w.nowMs) == "" {
 			bound = append(bound, rule)
 		}
 	}
 	slices.SortFunc(bound, rules.Compare)
 	for _, rule := range bound {
-		over := rule.WhyOver(w.nowMs) != ""
-		revoked := w.revokeRule(rule, actor.Name)
-		if !over {
-			w.logRule(api.AuditRuleRevoked, revoked, actor)
-		}
+		w.logRule(api.AuditRuleRevoked, w.revokeRule(rule, actor.Name), actor)
 	}
 }
 

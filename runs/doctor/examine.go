@@ -68,7 +68,7 @@ type examiner struct {
 	sessionID       string
 	parentSessionID string
 	createdAtMs     int64
-	ended           bool
+	endedAtMs       int64 // 0 for no end
 	// draining: the session has ended, and an effect ends the rest of it.
 	draining bool
 	// firstKept is the first kept event, 0 if all are kept.
@@ -102,7 +102,10 @@ func (e *examiner) find(code Code, at Finding, detail string) {
 // last.
 func (e *examiner) visit(rows *model.SessionRows) error {
 	e.sessionID = rows.SessionID
-	e.ended, e.draining = rows.Session != nil && rows.Session.EndedAtMs != 0, false
+	e.endedAtMs, e.draining = 0, false
+	if rows.Session != nil {
+		e.endedAtMs = rows.Session.EndedAtMs
+	}
 	clear(e.runs)
 	clear(e.requests)
 	clear(e.effectIDs)

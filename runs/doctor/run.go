@@ -93,7 +93,7 @@ var runInvariants = table[*run]{
 	})},
 	{invariant(EndedSessionNotIdle, "The session has ended and a run of it has not, though no effect is there to end it.", func(e *examiner, r *run) string {
 		drains := e.draining && (!model.TakesSlot(r.Kind) || r.ClaimableAtMs == 0 && r.Status == api.StatusQueued)
-		return when(e.ended && !drains && model.KnownStatus(r.Status) && !r.over(), "the session has ended, but the run is %s", r.Status)
+		return when(e.endedAtMs != 0 && !drains && model.KnownStatus(r.Status) && !r.over(), "the session has ended, but the run is %s", r.Status)
 	})},
 	{fatal(StatusUnknown, "The status is unknown. The run is not checked further.", func(_ *examiner, r *run) string {
 		return unless(model.KnownStatus(r.Status), "the status is %q", r.Status)
@@ -249,7 +249,7 @@ func leaseMisplaced(_ *examiner, r *run) string {
 func claimableMisplaced(e *examiner, r *run) string {
 	switch {
 	case r.Status == api.StatusQueued && r.Kind != api.KindParentClarification:
-		return when(r.ClaimableAtMs != 0 && !e.ended && !e.next(r), "the run is queued behind others, but claimable_at_ms is %d", r.ClaimableAtMs)
+		return when(r.ClaimableAtMs != 0 && e.endedAtMs == 0 && !e.next(r), "the run is queued behind others, but claimable_at_ms is %d", r.ClaimableAtMs)
 	case r.Status == api.StatusRunning:
 		return when(r.ClaimableAtMs != 0 && r.ClaimableAtMs < r.LeaseExpiresAtMs, "claimable_at_ms is %d, but the run is held until %d", r.ClaimableAtMs, r.LeaseExpiresAtMs)
 	}
@@ -263,7 +263,7 @@ func unclaimable(e *examiner, r *run) string {
 	case r.Status == api.StatusRunning && r.ClaimableAtMs == 0:
 		return "the run is running, but claimable_at_ms is not set"
 	case r.Status == api.StatusQueued && r.ClaimableAtMs == 0:
-		return when(!e.ended && e.next(r), "the run is next in the queue, but claimable_at_ms is not set")
+		return when(e.endedAtMs == 0 && e.next(r), "the run is next in the queue, but claimable_at_ms is not set")
 	}
 	return when(r.ClaimableAtMs > r.UpdatedAtMs+api.MaxLeaseMs, "the run was last changed at %d and cannot be claimed before %d", r.UpdatedAtMs, r.ClaimableAtMs)
 }

@@ -99,8 +99,8 @@ var ruleInvariants = table[*rules.Rule]{
 		invariant(RuleRevocationWrong, "Only one of `revoked_at_ms` and `revoked_by` is set.", func(_ *examiner, rule *rules.Rule) string {
 			return unless((rule.RevokedAtMs != 0) == (rule.RevokedBy != ""), "revoked_at_ms is %d and revoked_by %q", rule.RevokedAtMs, rule.RevokedBy)
 		}),
-		invariant(RuleOutlivesSession, "The session has ended and one of its rules was not revoked.", func(e *examiner, rule *rules.Rule) string {
-			return when(e.ended && rule.RevokedAtMs == 0, "the session has ended, but its rule was not revoked")
+		invariant(RuleOutlivesSession, "The session has ended and one of its rules that was in force was not revoked.", func(e *examiner, rule *rules.Rule) string {
+			return when(e.endedAtMs != 0 && rule.WhyOver(e.endedAtMs) == "", "the session has ended, but its rule was not revoked")
 		}),
 	},
 	{invariant(RuleUsesWrong, "`uses` is more than `max_uses`, or a rule of all sessions has a `max_uses`.", func(_ *examiner, rule *rules.Rule) string {

@@ -318,7 +318,9 @@ SELECT l.*
 FROM unnest($1::text[]) AS k (session_id)
 CROSS JOIN LATERAL (
 	SELECT * FROM rules AS one
-	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL OFFSET 0
+	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL
+		AND (one.expires_at_ms IS NULL OR one.expires_at_ms > {now})
+		AND (one.max_uses IS NULL OR one.uses < one.max_uses) OFFSET 0
 ) AS l`,
 
 	// The rows are locked, because a rule may belong to another session than the locked one.

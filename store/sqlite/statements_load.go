@@ -6,7 +6,7 @@ import (
 )
 
 // comparesNow lists the statements that compare with the current time.
-var comparesNow = map[string]bool{"exact rules": true, "rule counts": true}
+var comparesNow = map[string]bool{"exact rules": true, "rule counts": true, "session rules": true}
 
 // unfinishedRuns returns the oldest unfinished runs of each session: those within its limits, at
 // least one, and one beyond them. A run's size includes its loaded requests. Later runs may follow one
@@ -297,7 +297,8 @@ FROM json_each($1) AS k`,
 	"session rules": `
 SELECT l.*
 FROM json_each($1) AS k
-CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value ->> 0 AND l.revoked_at_ms IS NULL`,
+CROSS JOIN rules AS l INDEXED BY rules_standing ON l.session_id = k.value ->> 0 AND l.revoked_at_ms IS NULL
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses)`,
 
 	"named rules": `
 SELECT l.*

@@ -176,8 +176,7 @@ func rulesInJournal(h *harness) {
 	require.Contains(h, string(h.sealed()[0].Body), `"session_id":"`+rules.AllSessions+`"`)
 }
 
-// endedRulesInJournal holds that the end of a session revokes all of its rules and leaves a line, in their order,
-// for each that was in force.
+// endedRulesInJournal holds that the end of a session revokes its rules in force and leaves a line for each, in their order.
 func endedRulesInJournal(h *harness) {
 	actor := runs.Actor{Name: "user:ada", Via: api.ViaAPI}
 	h.do(&runs.AddRule{RuleID: "used-up", SessionID: "s", ToolName: "bash", Match: anyInput, MaxUses: 1, Actor: actor})
@@ -207,7 +206,6 @@ func endedRulesInJournal(h *harness) {
 	}
 	require.Equal(h, []string{"a", "b", "c", "d", "e"}, revoked)
 	for _, id := range []string{"used-up", "expired"} {
-		rule := h.rule(id)
-		require.Equal(h, "user:bo", rule.Rule.RevokedBy)
+		require.Empty(h, h.rule(id).Rule.RevokedBy, "it was over, and there may be any number of them")
 	}
 }
