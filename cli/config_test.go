@@ -154,6 +154,7 @@ func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 		{"--pooled", "--direct-database", "postgres://u:50%@here", "--database", "postgres://proxy/holdpoint"},
 		{"--callback-roles", "none,admin"},
 		{"--max-attempts", "0"},
+		{"--shutdown-timeout", "2562047h47m16s"},
 		{"--limit-rate=-2"},
 		{"--limit-burst=-1"},
 		{"--keep-runs", "1h"},

@@ -108,8 +108,8 @@ func (c *Command) check() error {
 		return console.Usage("--keep-runs must not be shorter than --idempotency-retention: a key that is remembered names its run")
 	case c.KeepRules != 0 && c.KeepRules < Horizon(time.Hour):
 		return console.Usage("--keep-rules must be at least 1h")
-	case c.ShutdownTimeout <= 0:
-		return console.Usage("--shutdown-timeout must be positive")
+	case c.ShutdownTimeout <= 0 || c.ShutdownTimeout > 24*time.Hour:
+		return console.Usage("--shutdown-timeout must be positive and at most 24h")
 	case c.NotifyAfter < time.Second && (c.NotifyAfter != 0 || c.Channels != "") || c.NotifyAfter > 24*time.Hour:
 		return console.Usage("--notify-after must be 1s to 24h")
 	case c.DefaultExpiry != 0 && (c.DefaultExpiry < time.Second || c.DefaultExpiry.Milliseconds() > api.MaxExpiresAfterMs):

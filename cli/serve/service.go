@@ -189,7 +189,11 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 		return false, err
 	}
 	s.warnOfUnreadableAddresses()
-	return open, s.addPush()
+	if err = s.addPush(); err != nil {
+		return false, err
+	}
+	s.warnOfSharedKeys()
+	return open, nil
 }
 
 // keys returns the options of the keyring. Client certificates require credentials like an issuer, but make agents
