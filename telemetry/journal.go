@@ -13,9 +13,12 @@ import (
 	"github.com/holdpoint/holdpoint/store/door"
 )
 
-// journalSize bounds the settled requests waiting to be logged. Any more are only counted,
+// journalSize and journalBytes bound the settled requests waiting to be logged. Any more are only counted,
 // and the count is logged: a slow log must not slow decisions.
-const journalSize = 8192
+const (
+	journalSize  = 8192
+	journalBytes = 16 << 20
+)
 
 // Journal logs each settled request: the decision, who made it, and how. It is safe for
 // concurrent use.
@@ -23,6 +26,7 @@ type Journal struct {
 	All     // no observers: the other methods do nothing
 	logger  *slog.Logger
 	settled chan *model.Request
+	bytes   atomic.Int64 // of their resolutions
 	lost    atomic.Int64
 }
 
@@ -45,14 +49,25 @@ func (j *Journal) Committed(changes []runs.Change) {
 				if request.Open() || request.Kind == model.KindClarification {
 					continue
 				}
-				select {
-				case j.settled <- request:
-				default:
-					j.lost.Add(1)
-				}
+				j.add(request)
 			}
 		}
 	}
+}
+
+// add keeps what is logged of a request, which has no bodies.
+func (j *Journal) add(request *model.Request) {
+	kept, size := *request, int64(len(request.Resolution))
+	kept.Body, kept.Sealed = nil, nil
+	if j.bytes.Add(size) <= journalBytes {
+		select {
+		case j.settled <- &kept:
+			return
+		default:
+		}
+	}
+	j.bytes.Add(-size)
+	j.lost.Add(1)
 }
 
 // Run logs until ctx ends, then logs the remaining requests. It returns nil.
@@ -75,6 +90,7 @@ func (j *Journal) Run(ctx context.Context) error {
 }
 
 func (j *Journal) log(ctx context.Context, request *model.Request) {
+	defer j.bytes.Add(-int64(len(request.Resolution)))
 	if lost := j.lost.Swap(0); lost > 0 {
 		j.logger.LogAttrs(ctx, slog.LevelWarn, "decisions were not logged, the log is too slow; they are recorded", slog.Int64("decisions", lost))
 	}

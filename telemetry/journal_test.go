@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,18 @@ func TestASlowLogSlowsNoDecision(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("were not logged")))
 	require.Contains(t, log.String(), `"decisions":3}`)
 	require.Equal(t, journalSize, bytes.Count(log.Bytes(), []byte(`"msg":"decision"`)))
+
+	// Answers may be long. Once they are logged, there is room again.
+	log.Reset()
+	request.Resolution = api.JSON(`{"resolved_by":"ada","reason":"` + strings.Repeat("x", journalBytes/4) + `"}`)
+	for range 2 {
+		for range 5 {
+			journal.Committed([]runs.Change{{Rows: runs.Rows{SettledRequests: []*model.Request{&request}}}})
+		}
+		require.NoError(t, journal.Run(ended))
+	}
+	require.Equal(t, 2, bytes.Count(log.Bytes(), []byte(`"decisions":2}`)))
+	require.Equal(t, 6, bytes.Count(log.Bytes(), []byte(`"resolved_by":"ada"`)))
 
 	quiet := NewJournal(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	quiet.Committed([]runs.Change{{Rows: runs.Rows{SettledRequests: []*model.Request{&request}}}})
