@@ -95,7 +95,10 @@ export function searchable(one) {
 // takeLooking takes over who looks at a prompt from a reply that was asked for when so many acknowledgements were known.
 // A later one counts more: it came by the stream, or was made here.
 let acknowledgements = 0;
-export const acknowledged = one => { one.acknowledged = ++acknowledgements; };
+export function acknowledged(one, mine = true) {
+  one.acknowledged = ++acknowledgements;
+  if (mine) one.acknowledgedMine = acknowledgements;
+}
 function takeLooking(one, looking, since) {
   if (!(one.acknowledged > since)) one.looking = looking;
 }
@@ -109,7 +112,7 @@ function upsert(one, arrives, listed) {
     if (listed !== undefined) {
       takeLooking(before, one.looking, listed);
       before.requester = one.requester;
-      if (!(before.acknowledged > listed)) { if (one.snoozedUntilMs) putOff(before, one.snoozedUntilMs); else wake(before); }
+      if (!(before.acknowledgedMine > listed)) { if (one.snoozedUntilMs) putOff(before, one.snoozedUntilMs); else wake(before); }
     }
     // A whole input that was read already is not replaced by its beginning.
     const { input, input_truncated: cut, ...rest } = one.request;
@@ -272,7 +275,7 @@ function apply(name, data) {
     case "request_acknowledged": {
       const one = inbox.prompts.get(byID.get(idOf(data.session_id, data.run_id, event.request_id)));
       if (!one) break;
-      acknowledged(one);
+      acknowledged(one, false);
       acknowledges(one, event, data.timestamp_ms);
       break;
     }

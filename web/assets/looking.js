@@ -36,6 +36,7 @@ onAcknowledged((one, event, atMs) => {
   const others = (one.looking ?? []).filter(other => other.by !== event.by);
   one.looking = event.state === "acknowledged" ? [...others, { by: event.by, at_ms: atMs, until_ms: event.until_ms }] : others;
   if (!isMine(event)) return;
+  acknowledged(one);
   if (event.state === "snoozed") putOff(one, event.until_ms); else wake(one);
 });
 

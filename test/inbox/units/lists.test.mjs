@@ -85,6 +85,18 @@ test("a list that was asked for before a prompt was put off, or woken, does not 
   assert.equal(one.snoozedUntilMs, 0);
 });
 
+test("a colleague's acknowledgement does not hide that a prompt was put off elsewhere", async () => {
+  const one = inbox.prompts.get("a"), until = Date.now() + 3_600_000;
+  await missed();
+  const listed = asked.at(-1), event = { type: "request_acknowledged", request_id: "a", state: "acknowledged", by: "user:ben", until_ms: until };
+  channel.onmessage({ data: { from: "0", type: "frame", name: "event", text: JSON.stringify({ session_id: "s-a", agent_id: "a", run_id: "r", event }), term: 1, n: ++n, visible: true } });
+  await settle();
+  one.looking = [{ by: "user:ben", until_ms: until }];
+  await listed.answer(page([{ ...item("a", 1), snoozed_until_ms: until }]));
+  assert.deepEqual([one.snoozedUntilMs, one.looking.length], [until, 1]);
+  wake(one);
+});
+
 test("a question that an event brings is looked up until it is known whose it is", async () => {
   const data = { session_id: "child", agent_id: "a", run_id: "r", event: { type: "waiting_for_user_question", requests: [{ id: "whose", handle: "whose", questions: [] }] } };
   channel.onmessage({ data: { from: "0", type: "frame", name: "event", text: JSON.stringify(data), term: 1, n: ++n, visible: true } });
