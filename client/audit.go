@@ -33,7 +33,7 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(to, response.Body); err != nil {
-		return broken(ctx, export, err)
+		return broken(ctx, export, err, false)
 	}
 	return nil
 }

@@ -10,12 +10,14 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -122,13 +124,17 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (_ reply, 
 		sendCtx, cancel = context.WithTimeout(ctx, c.timeout+call.held)
 		defer cancel()
 	}
+	var written atomic.Bool
+	if call.key.header != "" { // net/http repeats such a call by itself, so that a failed connection may be its second
+		sendCtx = httptrace.WithClientTrace(sendCtx, &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }})
+	}
 	request, err := c.request(sendCtx, call, body)
 	if err != nil {
 		return reply{}, err
 	}
 	response, err := c.calls.Do(request)
 	if err != nil {
-		return reply{}, broken(ctx, call, err)
+		return reply{}, broken(ctx, call, err, written.Load())
 	}
 	defer response.Body.Close()
 	buffer := buffers.Get().(*bytes.Buffer)
@@ -139,7 +145,7 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (_ reply, 
 		}
 	}()
 	if _, err := buffer.ReadFrom(io.LimitReader(response.Body, MaxReplyBytes+1)); err != nil {
-		return reply{}, broken(ctx, call, err)
+		return reply{}, broken(ctx, call, err, true)
 	}
 	if buffer.Len() > MaxReplyBytes {
 		return reply{}, fmt.Errorf("%s: the reply has more than %d bytes", call, MaxReplyBytes)
@@ -226,15 +232,16 @@ func (c *Client) head(ctx context.Context, header http.Header) {
 }
 
 // broken describes an attempt without a complete reply. The URL is left out, because its
-// query may contain a fence.
-func broken(ctx context.Context, call call, err error) error {
+// query may contain a fence. written says that the call was sent before err.
+func broken(ctx context.Context, call call, err error, written bool) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", call, contextError(ctx))
 	}
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	if network, ok := errors.AsType[*net.OpError](err); ok && network.Op == "dial" || errors.As(err, new(*tls.CertificateVerificationError)) {
+	network, failed := errors.AsType[*net.OpError](err)
+	if !written && (failed && network.Op == "dial" || errors.As(err, new(*tls.CertificateVerificationError))) {
 		return fmt.Errorf("%w: %w: %s: %w", ErrUnavailable, errNotSent, call, err)
 	}
 	if errors.Is(err, multiplex.ErrTooLarge) {
@@ -303,7 +310,7 @@ func (c *Client) open(ctx context.Context, made call, header http.Header) (*http
 	maps.Copy(request.Header, header)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, broken(ctx, made, err)
+		return nil, broken(ctx, made, err, false)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
@@ -311,7 +318,7 @@ func (c *Client) open(ctx context.Context, made call, header http.Header) (*http
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, MaxReplyBytes))
 	if err != nil {
-		return nil, broken(ctx, made, err)
+		return nil, broken(ctx, made, err, false)
 	}
 	return nil, problem(response, text)
 }

@@ -54,10 +54,11 @@ func (e *Error) Error() string {
 }
 
 // judges reports whether the refusal of a repeated call also says what became of its earlier attempts. The service
-// checks the credential and the limits before it looks for an earlier attempt.
+// checks the credential and the limits before it looks for an earlier attempt. What it does not find may be deleted by
+// that attempt, or since then out of the token's scope.
 func (e *Error) judges() bool {
 	return e.Code != "" && e.Status < http.StatusInternalServerError &&
-		!slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests}, e.Status)
+		!slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests}, e.Status)
 }
 
 // Is reports whether the error is of a sentinel's kind; see [ErrNotFound] and the

@@ -27,16 +27,18 @@ func TestARefusalAfterALostAttemptSaysThatTheOutcomeIsNotKnown(t *testing.T) {
 		replies []string // "502" or a status and a code
 		lost    bool
 	}{
-		"refused by rate":         {call: resolve, replies: []string{"502", "429 rate_limited", "429 rate_limited", "429 rate_limited"}, lost: true},
-		"lost in between":         {call: resolve, replies: []string{"429 rate_limited", "503", "429 rate_limited", "429 rate_limited"}, lost: true},
-		"token revoked meanwhile": {call: resolve, replies: []string{"504", "401 invalid_token"}, lost: true},
-		"role changed meanwhile":  {call: resolve, replies: []string{"502", "403 forbidden"}, lost: true},
-		"service fails":           {call: resolve, replies: []string{"502", "500 internal_error"}, lost: true},
-		"page of a proxy":         {call: resolve, replies: []string{"502", "404"}, lost: true},
-		"proxy without patience":  {call: resolve, replies: []string{"502", "408 RequestTimeout"}, lost: true},
-		"service has decided":     {call: resolve, replies: []string{"502", "409 approval_state_conflict"}},
-		"never lost":              {call: resolve, replies: []string{"429 rate_limited", "429 rate_limited", "429 rate_limited", "429 rate_limited"}},
-		"a read":                  {call: read, replies: []string{"502", "401 invalid_token"}},
+		"refused by rate":          {call: resolve, replies: []string{"502", "429 rate_limited", "429 rate_limited", "429 rate_limited"}, lost: true},
+		"lost in between":          {call: resolve, replies: []string{"429 rate_limited", "503", "429 rate_limited", "429 rate_limited"}, lost: true},
+		"token revoked meanwhile":  {call: resolve, replies: []string{"504", "401 invalid_token"}, lost: true},
+		"role changed meanwhile":   {call: resolve, replies: []string{"502", "403 forbidden"}, lost: true},
+		"scope narrowed meanwhile": {call: resolve, replies: []string{"502", "404 run_not_found"}, lost: true},
+		"never found":              {call: resolve, replies: []string{"404 run_not_found"}},
+		"service fails":            {call: resolve, replies: []string{"502", "500 internal_error"}, lost: true},
+		"page of a proxy":          {call: resolve, replies: []string{"502", "404"}, lost: true},
+		"proxy without patience":   {call: resolve, replies: []string{"502", "408 RequestTimeout"}, lost: true},
+		"service has decided":      {call: resolve, replies: []string{"502", "409 approval_state_conflict"}},
+		"never lost":               {call: resolve, replies: []string{"429 rate_limited", "429 rate_limited", "429 rate_limited", "429 rate_limited"}},
+		"a read":                   {call: read, replies: []string{"502", "401 invalid_token"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -254,7 +254,7 @@ func (s *streamReader) connect(parent context.Context) error {
 	case errors.Is(err, errFrame):
 		return fmt.Errorf("%s: %w", of, err)
 	default:
-		return broken(ctx, of, err)
+		return broken(ctx, of, err, false)
 	}
 }
 

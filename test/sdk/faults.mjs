@@ -108,7 +108,7 @@ const cases = {
     const [lostReply, limited] = [refuse(502, 502), refuse(429, "rate_limited")];
     for (const [replies, lost] of [
       [[lostReply, limited], true], [[limited, lostReply, limited], true], [[lostReply, refuse(401, "invalid_token")], true],
-      [[lostReply, refuse(408, "RequestTimeout")], true], [[lostReply, refuse(409, "approval_state_conflict")], false], [[limited], false],
+      [[lostReply, refuse(408, "RequestTimeout")], true], [[lostReply, refuse(404, "run_not_found")], true], [[refuse(404, "run_not_found")], false], [[lostReply, refuse(409, "approval_state_conflict")], false], [[limited], false],
     ]) {
       const service = new Service({ approvals: replies });
       const error = await service.client.resolveRunApprovals("run-1", [{ request_id: "go", behavior: "allow" }]).catch((error) => error);

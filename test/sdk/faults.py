@@ -142,7 +142,8 @@ async def a_refusal_after_a_lost_attempt_does_not_say_that_nothing_happened():
     lost_reply, limited = (502, {"code": 502}, 0), (429, {"code": "rate_limited"}, 0)
     for replies, lost in (
         ([lost_reply, limited], True), ([limited, lost_reply, limited], True), ([lost_reply, (401, {"code": "invalid_token"}, 0)], True),
-        ([lost_reply, (408, {"code": "RequestTimeout"}, 0)], True), ([lost_reply, (409, {"code": "approval_state_conflict"}, 0)], False), ([limited], False),
+        ([lost_reply, (408, {"code": "RequestTimeout"}, 0)], True), ([lost_reply, (404, {"code": "run_not_found"}, 0)], True),
+        ([(404, {"code": "run_not_found"}, 0)], False), ([lost_reply, (409, {"code": "approval_state_conflict"}, 0)], False), ([limited], False),
     ):
         async with Service(approvals=replies) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
             try:

@@ -159,12 +159,13 @@ export class UnavailableError extends HoldpointError {
 
 /**
  * @internal Notes in the last failure of a call that an earlier attempt may have taken effect. The service checks the credential and the
- * limits before it looks for an earlier attempt, so such a refusal does not say what became of it.
+ * limits before it looks for an earlier attempt, so such a refusal does not say what became of it. What it does not find may be deleted
+ * by that attempt, or since then out of the token's scope.
  */
 export function afterLost(failure: unknown): void {
   if (failure instanceof UnavailableError) (failure as { notSent: boolean }).notSent = false;
   if (!(failure instanceof ProblemError)) return;
-  if (failure.code !== "" && failure.status < 500 && ![401, 403, 408, 429].includes(failure.status)) return;
+  if (failure.code !== "" && failure.status < 500 && ![401, 403, 404, 408, 429].includes(failure.status)) return;
   (failure as { lost: boolean }).lost = true;
   (failure.kinds as Set<ErrorKind>).add("unavailable");
   failure.message += "; an earlier attempt had no reply and may have taken effect";

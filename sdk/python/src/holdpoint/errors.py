@@ -115,10 +115,11 @@ class UnavailableError(HoldpointError):
 
 def after_lost(failure: HoldpointError) -> None:
     """Notes in the last failure of a call that an earlier attempt may have taken effect. The service checks the credential and the
-    limits before it looks for an earlier attempt, so such a refusal does not say what became of it."""
+    limits before it looks for an earlier attempt, so such a refusal does not say what became of it. What it does not find may be
+    deleted by that attempt, or since then out of the token's scope."""
     if isinstance(failure, UnavailableError):
         failure.not_sent = False
-    elif isinstance(failure, ProblemError) and (not failure.code or failure.status >= 500 or failure.status in (401, 403, 408, 429)):
+    elif isinstance(failure, ProblemError) and (not failure.code or failure.status >= 500 or failure.status in (401, 403, 404, 408, 429)):
         failure.lost = True
         failure.kinds |= {"unavailable"}
         failure.args = (f"{failure}; an earlier attempt had no reply and may have taken effect",)
