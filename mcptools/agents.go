@@ -46,7 +46,7 @@ func (w waitArgument) wait() (waitFor, error) {
 
 const (
 	keySchema  = `{"type": "string", "description": "Names this call. Until its decision is read, the same call with the same key finds the same request, even after a restart; for an approval, in the same directory. After that, or once the request was withdrawn, it asks again."}`
-	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id. An open request is withdrawn once no call has asked for it for seven days; one that was raised with 0 stays open."}`
+	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id. An open request is withdrawn once no call has asked for it for seven days."}`
 
 	approvalSchema = `{
   "type": "object", "additionalProperties": false, "required": ["tool_name", "input"],
