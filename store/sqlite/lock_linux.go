@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -39,23 +40,33 @@ func lockContents(path string) (*os.File, error) {
 // checkName refuses a file that a process has open by another name: its newest decisions are in the log next to that name, and
 // a copy of this one lacks them. Call it as [checkLog].
 func checkName(path string) error {
-	if _, err := os.Stat(path + "-wal"); err == nil {
-		return nil // the log of a process that has this name
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		return nil // the log of a process that has this name; readers leave an empty one
 	}
 	// The lock file is locked first and released last: a process that starts or ends meanwhile has this name.
-	if locked(path+".lock", locksOfSQLite, 512) || !locked(path, lockedByte, 1) || locked(path+".lock", locksOfSQLite, 512) {
+	if mayBeLocked(path + ".lock") {
+		return nil
+	}
+	if held, _ := locked(path, lockedByte, 1); !held || mayBeLocked(path+".lock") {
 		return nil
 	}
 	return fmt.Errorf("%s is in use by another name, a hard link or a mount of the file alone, and lacks its newest decisions: use that name", path)
 }
 
+// mayBeLocked reports whether a process has a lock file, or may have it: only its owner may look.
+func mayBeLocked(path string) bool {
+	held, err := locked(path, locksOfSQLite, 512)
+	return held || err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
 // locked reports whether a process has an exclusive lock on bytes of a file.
-func locked(path string, start, length int64) bool {
+func locked(path string, start, length int64) (bool, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer file.Close()
 	lock := syscall.Flock_t{Type: syscall.F_RDLCK, Start: start, Len: length}
-	return syscall.FcntlFlock(file.Fd(), getOpenFileLock, &lock) == nil && lock.Type == syscall.F_WRLCK
+	err = syscall.FcntlFlock(file.Fd(), getOpenFileLock, &lock)
+	return err == nil && lock.Type == syscall.F_WRLCK, err
 }

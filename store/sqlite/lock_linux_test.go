@@ -21,7 +21,8 @@ func TestOneProcessAFileByEachOfItsNames(t *testing.T) {
 		require.ErrorContains(t, err, link+", by another name")
 		require.ErrorIs(t, Migrate(t.Context(), link, nil), ErrInUse)
 	}
-	// A copy by the other name would lack the newest decisions.
+	// A copy by the other name would lack the newest decisions, also where an earlier reader left its empty log.
+	require.NoError(t, os.WriteFile(link+"-wal", nil, 0o600))
 	_, err := Backup(t.Context(), link, link+".copy")
 	require.ErrorContains(t, err, link+" is in use by another name")
 	_, err = OpenInspector(t.Context(), link)
@@ -35,4 +36,13 @@ func TestOneProcessAFileByEachOfItsNames(t *testing.T) {
 	require.Error(t, helper.Wait())
 	require.NoError(t, openTestFile(t, path, Options{}).Close(), "the process that died let go of it, and so did the refused ones")
 	require.NoError(t, openTestFile(t, link, Options{}).Close())
+}
+
+// Only its owner may open a lock file, so somebody else who may read the database is not refused.
+func TestALockThatCannotBeReadMayBeThisName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdpoint.db.lock")
+	require.False(t, mayBeLocked(path), "there is none")
+	require.NoError(t, os.Symlink(filepath.Base(path), path)) // as for root, whom no mode keeps out
+	require.True(t, mayBeLocked(path))
 }
