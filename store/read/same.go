@@ -126,6 +126,7 @@ UNION ALL
 SELECT 'rules', '', 0, count(*), coalesce(min(counted.created_at_ms), 0)
 FROM (
 	SELECT r.created_at_ms FROM rules AS r
-	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > ` + now + `) LIMIT CAST($1 AS bigint)
+	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > ` + now + `) AND (r.max_uses IS NULL OR r.uses < r.max_uses)
+	LIMIT CAST($1 AS bigint)
 ) AS counted`
 }

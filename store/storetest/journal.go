@@ -208,4 +208,7 @@ func endedRulesInJournal(h *harness) {
 	for _, id := range []string{"used-up", "expired"} {
 		require.Empty(h, h.rule(id).Rule.RevokedBy, "it was over, and there may be any number of them")
 	}
+	vitals, err := h.store.Vitals(h.ctx, 100)
+	require.NoError(h, err)
+	require.EqualValues(h, 1, vitals.Rules.Count, "only the other session's is in force")
 }
