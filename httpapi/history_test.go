@@ -158,9 +158,12 @@ func testHistory(t *testing.T, a *rig) {
 		run := a.claimed(t)
 		a.do(t, http.MethodPatch, "/v1/sessions/"+run.session, `{"label":"Nightly build"}`).want(http.StatusOK)
 		held := a.attached(t, `"approvals":[`+approval("a1")+`]`)
+		a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w2"}}`).want(http.StatusAccepted)
+		call := a.post(t, "/v1/runs", `{"kind":"call","input":1,"claim":{"worker_id":"w1"},"suspend":{"hold":true,"approvals":[`+approval("a1")+`]}}`).want(http.StatusAccepted).textAt("run", "run_id")
 		view := a.get(t, "/v1/workers").want(http.StatusOK)
-		found := map[string]string{}
+		found, workers := map[string]string{}, map[string]int{}
 		for i := range view.list("workers") {
+			workers[view.textAt("workers", i, "worker_id")]++
 			for j := range view.list("workers", i, "leases") {
 				found[view.textAt("workers", i, "leases", j, "run_id")] = view.textAt("workers", i, "worker_id") + " " + view.textAt("workers", i, "leases", j, "status")
 				require.Greater(t, view.at("workers", i, "leases", j, "expires_at_ms"), view.at("now_ms"))
@@ -171,6 +174,8 @@ func testHistory(t *testing.T, a *rig) {
 		}
 		require.Equal(t, "w1 running", found[run.run])
 		require.Equal(t, "w1 waiting_for_approval", found[held.run])
+		require.Equal(t, "w1 waiting_for_approval", found[call])
+		require.Equal(t, 1, workers["w1"], "its call comes after the runs of w2, and is listed with its own")
 		require.NotContains(t, view.text, "fence")
 	})
 	parallel(t, "the inbox stream's counts, clock and summaries", func(t *testing.T) {
