@@ -21,10 +21,10 @@ var takenOut = regexp.MustCompile(`^[-~] (\w+)`)
 func TestPackagesThatStartGoroutinesRunUnderTheRaceDetector(t *testing.T) {
 	t.Parallel()
 
-	listed, err := os.ReadFile(filepath.Join(root(t), ".ci", "concurrent"))
+	text, err := os.ReadFile(filepath.Join(root(t), ".ci", "concurrent"))
 	require.NoError(t, err)
 	var underRace []string
-	for line := range strings.Lines(string(listed)) {
+	for line := range strings.Lines(string(text)) {
 		if out := takenOut.FindStringSubmatch(line); out != nil {
 			requireTest(t, underRace[len(underRace)-1], out[1])
 		}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,29 +35,36 @@ func (p *goPackage) name() string {
 	return strings.TrimPrefix(p.ImportPath, module+"/")
 }
 
-// packages returns every package of the module by its name, without its tests.
+// packages returns every package of the module by its name, without its tests. Its readers change none.
 func packages(t *testing.T) map[string]*goPackage {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps,EmbedFiles", "./...")
-	command.Dir = root(t)
+	found, err := listed()
+	require.NoError(t, err)
+	require.NotEmpty(t, found)
+	return found
+}
+
+// listed asks once: "go list" reads the whole tree.
+var listed = sync.OnceValues(func() (map[string]*goPackage, error) {
+	command := exec.Command("go", "list", "-json=ImportPath,Imports,Deps,EmbedFiles", "./...")
+	command.Dir = filepath.Join("..", "..")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
-	require.NoError(t, command.Run(), "go list: %s", &stderr)
-
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, &stderr)
+	}
 	found := map[string]*goPackage{}
 	decoder := json.NewDecoder(&stdout)
 	for {
 		one := new(goPackage)
 		if err := decoder.Decode(one); errors.Is(err, io.EOF) {
-			break
+			return found, nil
 		} else if err != nil {
-			require.NoError(t, err)
+			return nil, err
 		}
 		found[one.name()] = one
 	}
-	require.NotEmpty(t, found)
-	return found
-}
+})
 
 // root returns the directory of go.mod.
 func root(t *testing.T) string {
