@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // TestMain runs the load of a subject if started as one, because the executable of a test
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	m.Run()
+	rig.Main(m)
 }
 
 func TestARoundOnSQLite(t *testing.T) {
@@ -35,7 +37,7 @@ func TestARoundOnSQLite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.json")
 	var out bytes.Buffer
 	err := run(t.Context(), []string{
-		"--database", "sqlite", "--engine", "--clients", "2", "--rounds", "1", "--warmup", "0s", "--for", "1m", "--waits", fmt.Sprint(waits), "--json", path,
+		"--database", "sqlite", "--binary", "holdpoint=" + rig.Program(t), "--engine", "--clients", "2", "--rounds", "1", "--warmup", "0s", "--for", "1m", "--waits", fmt.Sprint(waits), "--json", path,
 	}, &out, t.Output())
 	require.NoError(t, err, out.String())
 	require.Contains(t, out.String(), "\n| holdpoint | ")

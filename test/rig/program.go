@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,16 +35,32 @@ const prebuiltVariable = "HOLDPOINT_TEST_PROGRAMS"
 // in HOLDPOINT_TEST_PROGRAMS, or is built once per test process and removed by [Main].
 func Program(tb testing.TB, tags ...string) string {
 	tb.Helper()
+	path, err := program(tags)
+	require.NoError(tb, err)
+	return path
+}
+
+func program(tags []string) (string, error) {
 	joined := strings.Join(tags, ",")
 	if directory := os.Getenv(prebuiltVariable); directory != "" {
 		path := filepath.Join(directory, strings.Join(append([]string{"holdpoint"}, tags...), "-"))
 		if _, err := os.Stat(path); err == nil {
-			return path
+			return path, nil
 		}
 	}
-	path, err := build(joined, "-tags", joined)
-	require.NoError(tb, err)
-	return path
+	return build(joined, "-tags", joined)
+}
+
+// OnPath puts the program first on the PATH of this process, under its name. TestMain calls it before [Main].
+func OnPath() {
+	path, err := program(nil)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := os.Setenv("PATH", filepath.Dir(path)+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+		panic(err) // the name and the value are texts
+	}
 }
 
 // build builds the program with flags of "go build", unless it exists under this name.
@@ -60,8 +77,8 @@ func build(name string, flags ...string) (string, error) {
 		}
 		programs.directory = directory
 	}
-	path := filepath.Join(programs.directory, fmt.Sprintf("holdpoint-%d", len(programs.paths)))
-	if err := buildKept(path, flags); err != nil {
+	path := filepath.Join(programs.directory, strconv.Itoa(len(programs.paths)), "holdpoint")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), buildKept(path, flags)); err != nil {
 		return "", err
 	}
 	programs.paths[name] = path
