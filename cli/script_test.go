@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
@@ -59,9 +58,6 @@ import (
 //	env-stdout NAME REGEXP       set a variable to the regexp's group in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	if signal.Ignored(syscall.SIGHUP) { // as under nohup: programs would inherit it
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	}
 	testscript.Run(t, testscript.Params{
 		Dir:         "testdata/script",
 		WorkdirRoot: t.TempDir(),
