@@ -117,9 +117,10 @@ var isolationTests = map[string]func(*harness){
 	},
 	"isolation/a session with a full queue ends in parts": func(h *harness) {
 		h.wait("huge", "active", approvals("a"))
-		for n := range api.MaxQueuedRuns {
-			h.create("huge", numbered("queued", n))
-		}
+		each(h, api.MaxQueuedRuns, func(n int) error { // at once: in few transactions
+			_, err := h.store.Do(h.ctx, &runs.CreateRun{SessionID: "huge", SessionGiven: true, RunID: numbered("queued", n), Input: api.JSON(`1`)})
+			return err
+		})
 		full := h.refuse(api.CodeQueueFull, &runs.CreateRun{SessionID: "huge", SessionGiven: true, Input: api.JSON(`1`)})
 		require.Contains(h, full.Detail, "1000 queued runs")
 		ended := h.do(&runs.EndSession{SessionID: "huge", Reason: "enough", Actor: person})
@@ -145,10 +146,10 @@ var isolationTests = map[string]func(*harness){
 		effect = h.claimEffect("huge", due[0])
 		require.False(h, h.do(commandOf(effect)).More)
 		h.do(&runs.FinishEffect{SessionID: "huge", EffectID: due[0], Attempt: effect.Attempts})
-		for n := range api.MaxQueuedRuns {
-			run := h.run(numbered("queued", n)).Run
-			require.Equal(h, api.StatusCancelled, run.Status)
-			require.Equal(h, "enough", run.Error)
+		cancelled := h.runs(reads.RunQuery{SessionID: "huge", Status: api.StatusCancelled, Limit: 2 * api.MaxQueuedRuns})
+		require.Len(h, cancelled, api.MaxQueuedRuns+1, "with the active one")
+		for i := range cancelled {
+			require.Equal(h, "enough", cancelled[i].Run.Error)
 		}
 		events := h.events("huge")
 		ofActive := slices.DeleteFunc(slices.Clone(events), func(e model.Event) bool { return e.RunID != "active" })
