@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -26,13 +29,19 @@ type flows struct {
 	asked int
 	// phone says that the window is as narrow as one, and dark.
 	phone bool
+	// profile is a blank tab of a profile that has the page's files; taken while the page is open there.
+	profile context.Context
+	taken   bool
 }
 
 func start(t *testing.T) *flows {
 	t.Helper()
 	browser := startBrowser(t)
 	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
-	return &flows{service: service, browser: browser, client: service.ConnectPatiently()}
+	profile, closeProfile := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(closeProfile)
+	require.NoError(t, chromedp.Do(profile))
+	return &flows{service: service, browser: browser, client: service.ConnectPatiently(), profile: profile}
 }
 
 func (f *flows) create(t testing.TB, params client.CreateRunParams) *client.CreatedRun {
@@ -213,11 +222,29 @@ func (f *flows) pagesAndAll(t *testing.T) {
 
 func (f *flows) open(t *testing.T, address string) *page {
 	t.Helper()
-	p := openPage(t, f.browser, f.service.URL(), address)
+	p := f.openFresh(t, address)
 	if f.phone {
 		p.in("dark", 390, 844)
 		p.eval(`localStorage.setItem("holdpoint.wait", "0") ?? ""`) // decisions of other flows are sent at once
 	}
+	return p
+}
+
+// openFresh opens an address for a person of whom nothing is stored, in the profile of the flows before if nobody else
+// has the page open there. In a new profile a browser fetches, compiles and keeps a hundred files.
+func (f *flows) openFresh(t *testing.T, address string) *page {
+	t.Helper()
+	if f.taken {
+		return openPage(t, f.browser, f.service.URL(), address)
+	}
+	f.taken = true
+	t.Cleanup(func() { f.taken = false }) // after the tab is closed
+	p := attach(t, f.profile, f.service.URL(), address)
+	require.NoError(t, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, storage.ClearDataForOrigin, storage.ClearDataForOriginParams{Origin: p.base, StorageTypes: "cookies,local_storage"})
+		return err
+	})))
+	p.load(address)
 	return p
 }
 
