@@ -139,7 +139,7 @@ func trim(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []s
 			rt.Fatalf("%s has trimmed %+v of %s, and %s %+v", subjects[0].name, first, sessionID, s.name, trimmed)
 		}
 	}
-	if first.Events == 0 {
+	if first == (upkeep.Trimmed{}) {
 		return
 	}
 	if err := model.Trim(ctx, subjects[0].store, sessionID); err != nil {
