@@ -3,12 +3,14 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 func testAttached(t *testing.T, a *rig) {
@@ -47,13 +49,21 @@ func testAttached(t *testing.T, a *rig) {
 	})
 	parallel(t, "many decisions come in pages", func(t *testing.T) {
 		run := a.claimed(t)
+		fence, err := strconv.ParseInt(run.fence, 10, 64)
+		require.NoError(t, err)
+		input := api.JSON(`"` + strings.Repeat("x", 50_000) + `"`)
 		var ids []string
-		for n := range api.MaxReplyBytes / 50_000 * 5 / 4 {
+		for n := range api.MaxReplyBytes / len(input) * 5 / 4 {
 			id := fmt.Sprintf("a%d", n)
 			ids = append(ids, id)
-			a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[{"id":%q,"tool_call_id":"c","tool_name":"bash","input":%q}]}`,
-				run.fence, id, strings.Repeat("x", 50_000))).want(http.StatusOK)
-			a.post(t, "/v1/runs/"+run.run+"/approvals", allow(id)).want(http.StatusAccepted)
+			// Straight to the store: each reply of the service has every request so far.
+			for _, command := range []runs.Command{
+				&runs.Suspend{RunID: run.run, Fence: fence, Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{{ID: id, ToolCallID: "c", ToolName: "bash", Input: input}}}},
+				&runs.ResolveApprovals{RunID: run.run, Resolutions: []runs.ApprovalDecision{{RequestID: id, Behavior: api.BehaviorAllow}}, Actor: runs.Actor{Name: "alice", Via: api.ViaAPI}},
+			} {
+				_, err := a.store.Do(t.Context(), command)
+				require.NoError(t, err)
+			}
 		}
 		var read []string
 		after := "0"
