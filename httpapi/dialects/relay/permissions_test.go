@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -230,12 +231,18 @@ func TestAlwaysAtTheLimitOfRules(t *testing.T) {
 	s := serve(t, dialecttest.SQLite(t), relay.Options{})
 	c := s.chat(t)
 	handle := c.started().raisesOne("a", "git push origin")
+	var rules errgroup.Group // at once: each transaction counts the rules so far, and has many of them
 	for i := range api.MaxExactRulesOfSession {
-		digest, err := document.Digest(api.JSON(strconv.Itoa(i)))
-		require.NoError(t, err)
-		_, err = s.Store.Do(t.Context(), &runs.AddRule{SessionID: c.session, ToolName: "bash", Match: api.RuleMatch{InputDigest: digest}})
-		require.NoError(t, err)
+		rules.Go(func() error {
+			digest, err := document.Digest(api.JSON(strconv.Itoa(i)))
+			if err != nil {
+				return err
+			}
+			_, err = s.Store.Do(t.Context(), &runs.AddRule{SessionID: c.session, ToolName: "bash", Match: api.RuleMatch{InputDigest: digest}})
+			return err
+		})
 	}
+	require.NoError(t, rules.Wait())
 	refused := s.answer(t, c.session, handle, `{"approved":true,"always":true}`)
 	require.Equal(t, http.StatusConflict, refused.Status, refused.Text)
 	require.NotEmpty(t, refused.TextAt("error"))
