@@ -18,8 +18,8 @@ var answersAgainstExpiry = map[bool]int{false: 200, true: 1000}[Thorough]
 var raceTests = map[string]func(*harness){
 	"race/one run id made in many sessions at once": func(h *harness) { oneIDOneRun(h, h.store) },
 	"race/one name taken in many ways at once":      func(h *harness) { oneNameOnce(h, h.store) },
-	// The deadline passes while callers are on their way: in the first round before any answer was given, in the last one
-	// after most. Which commits first is left to chance.
+	// The deadline passes while callers are on their way: in the first round it waits for no answer, in the last one for
+	// most. Which of the others commit first is left to chance.
 	"race/answer against expiry at the same millisecond": func(h *harness) {
 		const sessions = 50
 		inTime := 0
