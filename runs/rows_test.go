@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/stretchr/testify/require"
@@ -83,7 +84,7 @@ func (h *house) flush() {
 			loaded.Rules[ruleID] = &row
 		}
 		want := copyState(state)
-		want.Rules, want.RuleVersions, want.RuleCounts = h.rules, runs.RuleVersions{}, nil
+		want.Rules, want.RuleVersions, want.RuleCounts = maps.Clone(h.rules), runs.RuleVersions{}, nil
 		want.Notifies, want.Escalations = false, nil // settings of the process
 		for _, run := range want.Runs {
 			run.CheckpointSet = false
@@ -91,6 +92,9 @@ func (h *house) flush() {
 		dropEqual(want.Runs, loaded.Runs)
 		dropEqual(want.Requests, loaded.Requests)
 		dropEqual(want.Messages, loaded.Messages)
+		dropEqual(want.Records, loaded.Records)
+		dropEqual(want.Effects, loaded.Effects)
+		dropEqual(want.Rules, loaded.Rules)
 		requireSame(h.t, want, loaded, "the rows are not what the states say")
 	}
 }
