@@ -85,12 +85,14 @@ func TestHooksThatAreSwitchedOff(t *testing.T) {
 	} {
 		for _, file := range []string{own, local, user, managed} {
 			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-			require.NoError(t, os.RemoveAll(file))
 			if text, has := one.files[file]; has {
 				require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			}
 		}
 		said := claude.switchedOff(one.path)
+		for file := range one.files {
+			require.NoError(t, os.Remove(file))
+		}
 		if one.by == "" {
 			require.Empty(t, said, name)
 			continue
