@@ -128,15 +128,21 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 // trim deletes a session's finished rows.
 func trim(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, sessionID string, nowMs int64) {
 	var first upkeep.Trimmed
-	for i, s := range subjects {
+	// SQLite is asked first: Postgres skips a session that is locked, and the transaction of a refused command ends after the
+	// reply to it.
+	for i, s := range slices.Backward(subjects) {
 		trimmed, err := s.store.TrimSession(ctx, sessionID, nowMs, 1000)
+		last := i == len(subjects)-1
+		for try := 0; try < 1000 && err == nil && !last && trimmed == (upkeep.Trimmed{}) && trimmed != first; try++ {
+			trimmed, err = s.store.TrimSession(ctx, sessionID, nowMs, 1000)
+		}
 		if err != nil {
 			rt.Fatalf("%s does not trim %s: %v", s.name, sessionID, err)
 		}
-		if i == 0 {
+		if last {
 			first = trimmed
 		} else if trimmed != first {
-			rt.Fatalf("%s has trimmed %+v of %s, and %s %+v", subjects[0].name, first, sessionID, s.name, trimmed)
+			rt.Fatalf("%s has trimmed %+v of %s, and %s %+v", subjects[len(subjects)-1].name, first, sessionID, s.name, trimmed)
 		}
 	}
 	if first == (upkeep.Trimmed{}) {
