@@ -3,7 +3,7 @@
 
 import { difference, linesOf, patchLines } from "./difference.js";
 import { member, pretty, read, textOf, without } from "./exact.js";
-import { pointer } from "./schema.js";
+import { stepOf } from "./schema.js";
 import { spoken } from "./words.js";
 
 // The members by which agents say that one text takes the place of another.
@@ -161,11 +161,14 @@ function money(node, request) {
   };
 }
 
-// hiding returns a tree that says of each sensitive value that it is one: in its place the service shows an object.
-function hiding(node, paths, at = "") {
-  if (paths.includes(at) && pretty(node, "") === '{"sensitive":true}') return { kind: "hidden", text: "(sensitive)" };
-  if (node.kind === "object") return { ...node, members: node.members.map(([name, one]) => [name, hiding(one, paths, pointer(at, name))]) };
-  return node.kind === "array" ? { ...node, items: node.items.map((one, i) => hiding(one, paths, pointer(at, i))) } : node;
+// hiding returns a tree that says of a value that it is sensitive, if it is: in its place the service shows an object. Only the way
+// to it is walked, because an input may have a megabyte.
+function hiding(node, [step, ...steps]) {
+  if (step === undefined) return node.members?.length === 1 && pretty(node, "") === '{"sensitive":true}' ? { kind: "hidden", text: "(sensitive)" } : node;
+  const list = node.members?.slice() ?? node.items?.slice() ?? [], at = node.members ? list.findIndex(([name]) => name === step) : /^\d+$/.test(step) ? Number(step) : -1;
+  if (list[at] === undefined) return node;
+  list[at] = node.members ? [step, hiding(list[at][1], steps)] : hiding(list[at], steps);
+  return { ...node, [node.members ? "members" : "items"]: list };
 }
 
 const byShape = [command, edit, patch, write, link, message, money];
@@ -178,7 +181,7 @@ export function describe(request) {
   const use = `Use ${request.tool_name}`;
   if (request.input === undefined) return { kind: "json", title: use, said: [], rest: undefined };
   if (request.input_truncated) return { ...beginning(request), title: use, said: [] };
-  const { input: { node: given }, sensitive_paths: paths } = request, node = paths?.length > 0 ? hiding(given, paths) : given;
+  const { input: { node: given }, sensitive_paths: paths } = request, node = (paths ?? []).reduce((shown, path) => hiding(shown, path.split("/").slice(1).map(stepOf)), given);
   if (node.kind !== "object") return { kind: "json", title: use, said: [], rest: node };
   // The agent's words about its call are shown as text, apart from the input. Where there are none to see, the member stays.
   const words = ["description", "reason"].filter(name => spoken(textOf(node, name)));

@@ -13,6 +13,8 @@ const deepest = 32;
 const mostSteps = 20000; // references may lead in circles; the service checks the rest
 
 export const pointer = (at, name) => `${at}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+// stepOf returns the name in one step of a pointer.
+export const stepOf = part => part.replaceAll("~1", "/").replaceAll("~0", "~");
 
 // sorted returns a value with the members of its objects in one order.
 const sorted = node => node.kind === "object" ? { ...node, members: node.members.map(([name, one]) => [name, sorted(one)]).sort(([a], [b]) => a < b ? -1 : 1) }
@@ -30,7 +32,7 @@ export function target(root, ref) {
   if (!ref.startsWith("#/")) return undefined;
   let node = root;
   try {
-    for (const step of ref.slice(2).split("/").map(part => decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")))
+    for (const step of ref.slice(2).split("/").map(part => stepOf(decodeURIComponent(part))))
       node = node?.kind === "array" ? node.items[Number(step)] : member(node, step);
   } catch { return undefined; }
   return node;

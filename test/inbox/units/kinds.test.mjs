@@ -145,6 +145,8 @@ test("a sensitive value is called one, and nothing else is", () => {
   const asked = { ...request("set", { name: "DB", value: mask, "a/b": [1, mask] }), sensitive_paths: ["/value", "/a~1b/1", "/name"] }, found = describe(asked);
   assert.equal(rowOf(asked, found).what, "name DB, value (sensitive)");
   assert.equal(pretty(found.rest, ""), '{"name":"DB","value":(sensitive),"a/b":[1,(sensitive)]}');
+  const large = { ...request("set", { value: mask, log: [[1], [2]] }), sensitive_paths: ["/value", "", "/log/7", "/log/length", "/log/"] };
+  assert.equal(describe(large).rest.members[1][1].items[1], large.input.node.members[1][1].items[1], "what is not on the way to a sensitive value is neither walked nor copied");
   const flat = { ...request("set", { name: "DB", value: mask }), sensitive_paths: ["/value"] };
   assert.equal(describe(flat).kind, "flat");
   assert.equal(rowOf(flat, describe(flat)).what, "DB, (sensitive)");
