@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -12,5 +13,9 @@ import (
 
 func TestMain(m *testing.M) {
 	read.Timeout = time.Minute
+	// Many wait more than they compute. -parallel has precedence.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err) // the flag is one of package testing
+	}
 	goleak.VerifyTestMain(postgrestest.Wrap(m))
 }

@@ -32,7 +32,14 @@ func bearer(secret string) option { return header("Authorization", "Bearer "+sec
 func closed(t *testing.T, store runs.Store, contract *contract) (a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	keyring = newKeyring(store.(auth.Tokens), auth.Required)
-	return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} }), keyring
+	return closedWith(t, store, contract, keyring), keyring
+}
+
+// closedWith starts another replica that asks for the tokens of a keyring.
+func closedWith(t *testing.T, store runs.Store, contract *contract, keyring *auth.Keyring, change ...func(*httpapi.Options)) *rig {
+	t.Helper()
+	asks := func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} }
+	return serve(t, store, contract, append([]func(*httpapi.Options){asks}, change...)...)
 }
 
 // token creates a token without HTTP and returns its id and secret.
@@ -200,7 +207,10 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	t.Run("why something waits", func(t *testing.T) { testExplainPeople(t, a, keyring) })
 	t.Run("the rules about a pending approval", func(t *testing.T) { testExplainRulesWithin(t, a, keyring) })
 	t.Run("who looks at a request", func(t *testing.T) { testAcknowledgementPeople(t, a, keyring) })
-	t.Run("who has a request open", func(t *testing.T) { testViewing(t, a, keyring) })
+	t.Run("who has a request open", func(t *testing.T) {
+		polls := func(o *httpapi.Options) { o.PollInterval = 20 * time.Millisecond } // it waits for the polls of streams
+		testViewing(t, closedWith(t, store, contract, keyring, polls), keyring)
+	})
 	t.Run("who asked does not allow", func(t *testing.T) { testRequesters(t, a, keyring) })
 	t.Run("a token of a person", func(t *testing.T) { testOnBehalfOf(t, a, keyring) })
 	t.Run("what an agent without bounds reaches", func(t *testing.T) { testOwn(t, a, keyring) })
