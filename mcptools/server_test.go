@@ -427,7 +427,11 @@ func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {
 	leave := s.calling(s.service.Connect(), "permission_prompt", `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)
 	s.pending()
 	leave()
-	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	left := s.pending()
+	s.decide(left, api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	// Its lease would run out only after 15 s.
+	_, err = s.person.Heartbeat(t.Context(), left.RunID, client.HeartbeatParams{Fence: "1", LeaseMs: api.MinLeaseMs})
+	require.NoError(t, err)
 	require.JSONEq(t, `{"behavior":"allow","updatedInput":{}}`, s.prompt(s.agent(), `{"tool_name":"Bash","input":{},"tool_use_id":"toolu_2"}`)())
 }
 

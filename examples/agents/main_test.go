@@ -59,7 +59,9 @@ func connect(t *testing.T) *client.Client {
 // work runs an agent until the end of the test, or until stopped.
 func work(t *testing.T, c *client.Client, agentID string, handle client.Handler) (stop func()) {
 	t.Helper()
-	worker, err := client.NewWorker(c, client.WorkerOptions{AgentIDs: []string{agentID}, OnError: func(err error) { t.Log(err) }})
+	worker, err := client.NewWorker(c, client.WorkerOptions{
+		AgentIDs: []string{agentID}, RetryDelay: time.Millisecond, OnError: func(err error) { t.Log(err) },
+	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

@@ -278,6 +278,12 @@ func TestACallIsCutShort(t *testing.T) {
 
 	// Asked again, it is the same request.
 	require.Contains(t, text(t.Context(), assistant, "resolve", resolution(open)), `"decided":true`)
+	// Its lease would run out only after 15 s.
+	holder, err := client.New(s.url, client.WithToken(s.secrets[api.RoleAgent]))
+	require.NoError(t, err)
+	t.Cleanup(holder.Close)
+	_, err = holder.Heartbeat(t.Context(), open.RunID, client.HeartbeatParams{Fence: "1", LeaseMs: api.MinLeaseMs})
+	require.NoError(t, err)
 	require.Contains(t, text(t.Context(), agent, "permission_prompt", prompt), `"allow"`)
 
 	person := s.person()
