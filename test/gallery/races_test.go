@@ -252,7 +252,7 @@ func (r *race) answer(ctx context.Context, c *client.Client) error {
 func TestGallery03AnswerAsTheWaitIsRegistered(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		const workers, least = 16, 200
-		most := int64(300)
+		most := int64(least)
 		if storetest.Thorough {
 			most = 3000
 		}
