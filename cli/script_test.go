@@ -63,6 +63,9 @@ func TestScripts(t *testing.T) {
 		WorkdirRoot: t.TempDir(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOLDPOINT_ACTOR", "tester")
+			// A command would collect garbage while it starts, before main tells it not to. What "start" starts, such as
+			// serve, has the default.
+			env.Setenv("GOGC", "400")
 			running := processes{}
 			env.Values[processesKey{}] = running
 			env.Defer(running.killAll)
