@@ -71,6 +71,10 @@ fuzz: ## Run each fuzz target for FUZZ_TIME
 faults: ## Kill, freeze and cut what the service runs on, in a bounded form
 	go test -tags faults ./test/... ./store/... ./cli/serve
 
+.PHONY: pages
+pages: ## Drive the pages in a headless browser, as people do (Chromium, npm)
+	go test -count 1 -tags browser -timeout 40m ./test/inbox
+
 .PHONY: agents
 agents: ## Drive coding agents from npm with a stub of their model, and MCP's conformance suite
 	go test -count 1 -tags agents ./test/agents ./test/mcpsuite

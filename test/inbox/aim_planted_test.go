@@ -1,4 +1,4 @@
-//go:build unix && faults
+//go:build unix && browser && faults
 
 package inbox
 
