@@ -254,10 +254,7 @@ var clarificationTests = map[string]func(*harness){
 	"clarification/a session shows the first of many": func(h *harness) {
 		fence := h.child("asker")
 		const asked = api.MaxClarificationsShown + 5
-		for n := range asked {
-			h.ask("asker", fence, numbered("q", n), false)
-		}
-		h.carryOut()
+		h.askMany("asker", fence, asked)
 		all := h.pendingQuestions("parent")
 		require.Len(h, all, asked)
 		require.Equal(h, asked, h.summary("parent").PendingQuestions)
@@ -298,10 +295,7 @@ func (h *harness) declinesMany(decline func()) {
 	h.Helper()
 	const asked = 120
 	fence := h.child("asker")
-	for n := range asked {
-		h.ask("asker", fence, numbered("q", n), false)
-	}
-	h.carryOut()
+	h.askMany("asker", fence, asked)
 	waiting := h.pendingQuestions("parent")
 	require.Len(h, waiting, asked)
 	answered := waiting[7].Request
@@ -316,7 +310,7 @@ func (h *harness) declinesMany(decline func()) {
 	require.Equal(h, api.OutcomeAnswered, h.onlyRequest(answered.RunID).Outcome)
 	require.Equal(h, api.OutcomeDeclined, h.onlyRequest(waiting[0].Request.RunID).Outcome)
 	require.Len(h, h.dueEffects(1_000), asked)
-	h.carryOut()
+	h.carryOutAtOnce()
 	declined := 0
 	for _, message := range h.do(&runs.ReadMailbox{SessionID: "child"}).Messages {
 		if h.declined(message) {

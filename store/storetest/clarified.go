@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -46,6 +47,16 @@ func (h *harness) asked(runID string, fence int64, requestID string, park bool) 
 	return clarificationID
 }
 
+// askMany lets a child's run ask often at once, and creates the runs of the clarifications.
+func (h *harness) askMany(runID string, fence int64, count int) {
+	h.Helper()
+	each(h, count, func(n int) error {
+		_, err := h.store.Do(h.ctx, &runs.AskClarification{RunID: runID, Fence: fence, Request: question(numbered("q", n))})
+		return err
+	})
+	h.carryOutAtOnce()
+}
+
 // carryOut performs effects like the service, until none is due.
 func (h *harness) carryOut() {
 	h.Helper()
@@ -63,29 +74,50 @@ func (h *harness) drain(sessionID string) {
 
 func (h *harness) carryOutThose(chosen func(reads.DueEffect) bool) {
 	h.Helper()
-	for {
-		due, err := h.store.DueEffects(h.ctx, 1_000)
-		require.NoError(h, err)
-		due = slices.DeleteFunc(due, func(one reads.DueEffect) bool { return !chosen(one) })
-		if len(due) == 0 {
-			return
-		}
+	for due := h.dueOfThose(chosen); len(due) > 0; due = h.dueOfThose(chosen) {
 		for _, one := range due {
-			claimed := h.do(&runs.ClaimEffect{SessionID: one.SessionID, EffectID: one.EffectID})
-			require.NotNil(h, claimed.Effect)
-			var err error
-			for more := true; more && err == nil; {
-				var reply runs.Reply
-				reply, err = h.store.Do(h.ctx, commandOf(claimed.Effect))
-				more = reply.More
-			}
-			if instead := commandWhenRefused(claimed.Effect, refusal.CodeOf(err), claimed.NowMs); instead != nil {
-				_, err = h.store.Do(h.ctx, instead)
-			}
-			require.NoError(h, err)
-			h.do(&runs.FinishEffect{SessionID: one.SessionID, EffectID: one.EffectID, Attempt: claimed.Effect.Attempts})
+			require.NoError(h, h.carryOutOne(one))
 		}
 	}
+}
+
+// carryOutAtOnce is carryOut for many effects: those that are due are performed at once, in any order.
+func (h *harness) carryOutAtOnce() {
+	h.Helper()
+	all := func(reads.DueEffect) bool { return true }
+	for due := h.dueOfThose(all); len(due) > 0; due = h.dueOfThose(all) {
+		each(h, len(due), func(n int) error { return h.carryOutOne(due[n]) })
+	}
+}
+
+func (h *harness) dueOfThose(chosen func(reads.DueEffect) bool) []reads.DueEffect {
+	h.Helper()
+	due, err := h.store.DueEffects(h.ctx, 1_000)
+	require.NoError(h, err)
+	return slices.DeleteFunc(due, func(one reads.DueEffect) bool { return !chosen(one) })
+}
+
+func (h *harness) carryOutOne(due reads.DueEffect) error {
+	claimed, err := h.store.Do(h.ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
+	if err == nil && claimed.Effect == nil {
+		err = fmt.Errorf("%s is due and was not claimed", due.EffectID)
+	}
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		var reply runs.Reply
+		reply, err = h.store.Do(h.ctx, commandOf(claimed.Effect))
+		more = reply.More
+	}
+	if instead := commandWhenRefused(claimed.Effect, refusal.CodeOf(err), claimed.NowMs); instead != nil {
+		_, err = h.store.Do(h.ctx, instead)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = h.store.Do(h.ctx, &runs.FinishEffect{SessionID: due.SessionID, EffectID: due.EffectID, Attempt: claimed.Effect.Attempts})
+	return err
 }
 
 // deliver puts a message into a session's mailbox, as the effect of a clarification

@@ -99,9 +99,10 @@ var loadBytesTests = map[string]func(*harness){
 	"load/expired exact rules leave room for those in force": func(h *harness) {
 		call := approval("a")
 		match := digestOf(h, string(call.Input))
-		for n := range runs.MaxExactRulesLoaded {
-			h.do(&runs.AddRule{RuleID: numbered("old", n), ToolName: call.ToolName, Match: match, ExpiresAfterMs: new(int64(1000))})
-		}
+		each(h, runs.MaxExactRulesLoaded, func(n int) error {
+			_, err := h.store.Do(h.ctx, &runs.AddRule{RuleID: numbered("old", n), ToolName: call.ToolName, Match: match, ExpiresAfterMs: new(int64(1000))})
+			return err
+		})
 		require.Empty(h, h.settledBy("s", "many", call), "there may be more than were loaded")
 		h.clock.Advance(1000)
 		h.addRule("", "allows", match)

@@ -140,11 +140,14 @@ var mailboxTests = map[string]func(*harness){
 	"mailbox/a call that asked is open behind many others": func(h *harness) {
 		h.do(&runs.CreateSession{SessionID: "parent", AgentID: "lead"})
 		h.do(&runs.CreateSession{SessionID: "child", AgentID: "coder", ParentSessionID: "parent"})
-		for n := range runs.DrainChunk + 2 {
-			h.do(&runs.CreateRun{
+		call := func(n int) error {
+			_, err := h.store.Do(h.ctx, &runs.CreateRun{
 				SessionID: "child", SessionGiven: true, RunID: numbered("call", n), Kind: api.KindCall, Input: api.JSON(`1`), Suspend: new(approvals("a")),
 			})
+			return err
 		}
+		each(h, runs.DrainChunk+1, call)
+		require.NoError(h, call(runs.DrainChunk+1), "the newest")
 		asker := numbered("call", runs.DrainChunk+1)
 		h.do(&runs.DecideRequests{RunID: asker, Approvals: allow("a"), Actor: person})
 		clarificationID := h.asked(asker, h.claim(asker), "q", false)

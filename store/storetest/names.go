@@ -107,15 +107,20 @@ var nameTests = map[string]func(*harness){
 // oneNameOnce uses one id for new runs and for parts after decisions concurrently, through all
 // stores: one succeeds, and the others have no effect.
 func oneNameOnce(h *harness, stores ...runs.Store) {
-	const rounds, each = 6, 8
+	const rounds, racers = 6, 8
 	for round := range rounds {
 		name := numbered("name", round)
-		for n := range each {
-			h.wait(numbered(numbered("s", round), n), numbered(numbered("r", round), n), approvals("a"))
-		}
-		errs := make([]error, 2*each)
+		each(h, racers, func(n int) error {
+			suspension := approvals("a")
+			_, err := h.store.Do(h.ctx, &runs.CreateRun{
+				SessionID: numbered(numbered("s", round), n), SessionGiven: true, RunID: numbered(numbered("r", round), n),
+				Input: api.JSON(`"do it"`), Suspend: &suspension,
+			})
+			return err
+		})
+		errs := make([]error, 2*racers)
 		var wait sync.WaitGroup
-		for n := range each {
+		for n := range racers {
 			runID := numbered(numbered("r", round), n)
 			wait.Go(func() { _, errs[2*n] = stores[n%len(stores)].Do(h.ctx, allowAs(runID, name, runID)) })
 			wait.Go(func() {
