@@ -321,15 +321,24 @@ func TestAskLimits(t *testing.T) {
 func TestTooManyOpenClarifications(t *testing.T) {
 	h := parallelHouse(t).family()
 	state := copyState(h.states["s"])
-	for _, id := range numbered("q-%d", api.MaxOpenRequests) {
+	decide := func(id string) (runs.Change, error) {
 		command := ask(id)
 		require.NoError(t, runs.Prepare(command, h.newID))
 		change, _, err := runs.Decide(state, command, h.nowMs)
-		require.NoError(t, err, id)
-		state.Apply(change)
+		return change, err
 	}
-	command := ask("more")
-	require.NoError(t, runs.Prepare(command, h.newID))
-	_, _, err := runs.Decide(state, command, h.nowMs)
+	change, err := decide("q")
+	require.NoError(t, err)
+	require.Len(t, change.NewRequests, 1)
+	state.Apply(change)
+	for _, id := range numbered("q-%d", api.MaxOpenRequests-2) {
+		other := *change.NewRequests[0]
+		other.RequestID = id
+		state.Requests[runs.RequestKey{RunID: other.RunID, RequestID: id}] = &other
+	}
+	change, err = decide("last")
+	require.NoError(t, err)
+	state.Apply(change)
+	_, err = decide("more")
 	require.Equal(t, []string{"/request"}, pointersOf(requireCode(t, api.CodeInvalidRequest, err)))
 }

@@ -18,6 +18,7 @@ import (
 func (h *house) fill(n int) {
 	h.t.Helper()
 	for i := range n {
+		h.unexamined = i < n-1
 		h.create(fmt.Sprintf("queued-%04d", i))
 	}
 }
@@ -184,6 +185,7 @@ func clarification(runID string) *runs.OpenClarification {
 func (h *house) clarify(n int) {
 	h.t.Helper()
 	for i := range n {
+		h.unexamined = i < n-1
 		h.must(clarification(fmt.Sprintf("clarification-%04d", i)))
 	}
 }

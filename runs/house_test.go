@@ -36,6 +36,8 @@ type house struct {
 	// rows are what a database would hold; pending are changes not yet written to them.
 	rows    rows
 	pending []runs.Change
+	// unexamined leaves out what package doctor says of all rows, after all but the last of many equal commands.
+	unexamined bool
 }
 
 func newHouse(t rapid.TB) *house {

@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,9 +58,9 @@ func TestDecisionsThatNoCheckpointIncludesAreBounded(t *testing.T) {
 	t.Run("bytes", func(t *testing.T) {
 		t.Parallel()
 		h, fence := attached(t)
-		for _, id := range numbered("a-%d", 17) {
-			require.NoError(t, raise(h, fence, 1_000_000, id))
-			allow(h, id)
+		for ids := range slices.Chunk(numbered("a-%d", 17), 6) {
+			require.NoError(t, raise(h, fence, 1_000_000, ids...))
+			allow(h, ids...)
 		}
 		requireCode(t, api.CodeSuspensionTooLarge, raise(h, fence, 100, "more"))
 		h.must(&runs.Heartbeat{RunID: "r", Fence: fence, Checkpoint: api.JSON(`1`), SettledAfter: ms(10)})
