@@ -145,11 +145,11 @@ func TestADecisionHandsItsRunOver(t *testing.T) {
 			seen := &claimsSeen{}
 			options.Observer = seen
 			s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: options})
+			told := &commits{}
+			defer s.Subscribe(told.add)()
 			runID := suspended(t, s)
 			d := dispatch(t, s)
 			claimed := waiting(t.Context(), t, d, 5)
-			told := &commits{}
-			defer s.Subscribe(told.add)()
 			reply := do(t, s, allow(runID))
 			require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 			got := <-claimed
@@ -159,9 +159,9 @@ func TestADecisionHandsItsRunOver(t *testing.T) {
 			require.Equal(t, `{"n":1}`, string(got[0].Input))
 			require.Len(t, got[0].Resume.Approvals, 1)
 			do(t, s, &runs.Complete{RunID: runID, Fence: 2})
-			require.Eventually(t, func() bool { return len(told.all()) >= 2 }, time.Minute, time.Millisecond)
-			require.Len(t, told.all(), 2, "one commit for the decision and the claim, one for the end")
-			require.Empty(t, told.all()[0].Claimable, "nobody else is called for it")
+			require.Eventually(t, func() bool { return len(told.all()) >= 3 }, time.Minute, time.Millisecond)
+			require.Len(t, told.all(), 3, "one commit for the run, one for the decision and the claim, one for the end")
+			require.Empty(t, told.all()[1].Claimable, "nobody else is called for it")
 			require.EqualValues(t, 1, seen.count.Load(), "its lease may have lapsed before, which is counted")
 		})
 	}
