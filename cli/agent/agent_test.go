@@ -232,6 +232,10 @@ func TestAnswersAreAsEachAgentReadsThem(t *testing.T) {
 	}{
 		{"claude-code", permissionRequest, allow(input), `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":` + input + `}}}`},
 		{"codex", preToolUse, deny, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Denied by ada"}}`},
+		{"codex", preToolUse, allow(`{"command":"ls -l","description":"List"}`), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"allowed through holdpoint","updatedInput":{"command":"ls -l","description":"List"}}}`},
+		{"codex", preToolUse, allow(`{"command":"ls -l","description":"List","workdir":"/srv"}`), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"nothing was allowed: the edit changes \"workdir\", and of an edit this agent heeds \"command\" alone"}}`},
+		{"codex", preToolUse, allow(`{"command":"ls","description":"All"}`), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"nothing was allowed: the edit changes \"description\", and of an edit this agent heeds \"command\" alone"}}`},
+		{"codex", preToolUse, allow(`{"command":"ls"}`), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"nothing was allowed: the edit changes \"description\", and of an edit this agent heeds \"command\" alone"}}`},
 		{"qwen-code", preToolUse, allow(input), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"allowed through holdpoint","updatedInput":` + input + `}}`},
 		{"qwen-code", preToolUse, allow(`{"command":"ls -l"}`), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"nothing was allowed: what was allowed is an edit, and this agent would run the call as it was"}}`},
 		{"gemini-cli", beforeTool, allow(`{ "description": "List", "command": "ls" }`), `{"decision":"allow","reason":"allowed through holdpoint"}`},
@@ -245,7 +249,7 @@ func TestAnswersAreAsEachAgentReadsThem(t *testing.T) {
 		of, err := agentNamed(one.agent)
 		require.NoError(t, err)
 		var written strings.Builder
-		require.NoError(t, write(&written, of.answer(hookInput{Event: one.event, ToolInput: api.JSON(input)}, one.decided)))
+		require.NoError(t, write(&written, of.answer(hookInput{Event: one.event, ToolName: "Bash", ToolInput: api.JSON(input)}, one.decided)))
 		require.Equal(t, one.want+"\n", written.String(), one.agent)
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,6 +50,9 @@ type codingAgent struct {
 	answersByInput bool
 	// answer returns the object that the agent reads on stdout.
 	answer func(asked hookInput, decided mcptools.Permission) any
+	// undecidable says why no decision about a call could hold, which is then denied; "" if one can. nil: every
+	// call can be decided.
+	undecidable func(ctx context.Context, asked hookInput) string
 }
 
 // codingAgents are the supported agents. docs/agents.md has the version that each was
@@ -63,7 +67,7 @@ var codingAgents = []codingAgent{
 	{
 		name: "codex", program: "codex", tried: "0.169.0",
 		events: []string{preToolUse}, settings: ".codex/hooks.json", ofUser: true, homeVariable: "CODEX_HOME",
-		entry: matched(1), otherwise: blocks, answer: specificAnswer,
+		entry: matched(1), otherwise: blocks, answer: commandAnswer, undecidable: typesLater,
 	},
 	{
 		name: "gemini-cli", program: "gemini", tried: "0.61.0",

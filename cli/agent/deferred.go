@@ -76,23 +76,29 @@ type seenCall struct {
 // transcriptTail bounds how much of a transcript is read, in bytes: the call is one of its last lines.
 const transcriptTail = 1 << 20
 
-// lookUp reads the call from the transcript. The agent may still be writing it.
+// lookUp reads the call from the transcript.
 func lookUp(ctx context.Context, asked hookInput) (seen seenCall) {
+	awaitLine(ctx, asked.Transcript, func(text []byte, cut bool) bool {
+		seen = seenIn(text, cut, asked.ToolUseID)
+		return seen.found
+	})
+	return seen
+}
+
+// awaitLine reads the end of a transcript until it has what is looked for, for a second: the agent may still
+// be writing it.
+func awaitLine(ctx context.Context, path string, found func(text []byte, cut bool) bool) {
 	for range 20 {
-		text, cut, err := tailOf(asked.Transcript)
-		if err != nil {
-			return seenCall{}
-		}
-		if seen = seenIn(text, cut, asked.ToolUseID); seen.found {
-			return seen
+		text, cut, err := tailOf(path)
+		if err != nil || found(text, cut) {
+			return
 		}
 		select {
 		case <-ctx.Done():
-			return seen
+			return
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return seen
 }
 
 // tailOf returns the end of a transcript, and whether there is more before it.

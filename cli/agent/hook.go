@@ -90,6 +90,11 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if c.Defer && (of != deferring || asked.Event != preToolUse || asked.ToolUseID == "") {
 		return console.Failed(console.ExitUsage, "nothing was allowed: --defer is for %s of %s", preToolUse, deferring.name)
 	}
+	if of.undecidable != nil {
+		if why := of.undecidable(ctx, asked); why != "" {
+			return write(terminal.Stdout, of.answer(asked, mcptools.Permission{Behavior: api.BehaviorDeny, Message: why}))
+		}
+	}
 	c.Via, c.Retry = "hook", c.retry()
 	var decided mcptools.Permission
 	err = c.Call(func(opened *client.Client) error {

@@ -61,6 +61,13 @@ func TestCodexAsksByItsHook(t *testing.T) {
 	a.ends()
 	require.Equal(t, "edited\n", d.ran())
 	require.Contains(t, strings.Join(m.told(), "\n"), "Denied by ada: not on a Sunday")
+
+	// What is typed into a terminal reaches no hook: nobody is asked, and the model hears why.
+	m = startModel(t, "call_04AbCdEfGhIjKlMnOpQrStUv", "exec_command", `{"cmd":"echo asked >> ran","tty":true}`)
+	d.configure(m, "")
+	d.start(m, block(t, "codex-hooked")).ends()
+	require.Equal(t, "edited\n", d.ran())
+	require.Contains(t, strings.Join(m.told(), "\n"), "this command would get a terminal")
 }
 
 // TestCodexAsksByATool: the model asks, and is told what it may do.

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/mcptools"
+)
+
+// commandTools are the tools of Codex of whose edited input it takes the command alone. Of all others it
+// takes the whole input.
+var commandTools = map[string]bool{"Bash": true, "apply_patch": true}
+
+// commandAnswer is the answer for Codex, which would run an edited command with the other members of
+// the call as it was, such as in its directory.
+func commandAnswer(asked hookInput, decided mcptools.Permission) any {
+	if decided.Behavior == api.BehaviorAllow && commandTools[asked.ToolName] {
+		if changed, err := changedBesidesCommand(asked.ToolInput, decided.UpdatedInput); err != nil || changed != "" {
+			decided = mcptools.Permission{Behavior: api.BehaviorDeny, Message: fmt.Sprintf("nothing was allowed: the edit changes %q, and of an edit this agent heeds \"command\" alone", changed)}
+		}
+	}
+	return specificAnswer(asked, decided)
+}
+
+// changedBesidesCommand returns a member that an edit adds, leaves out or changes, other than the command.
+func changedBesidesCommand(input, edit api.JSON) (string, error) {
+	var was, is map[string]jsontext.Value
+	if err := json.Unmarshal(input, &was); err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(edit, &is); err != nil {
+		return "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if before, there := was[name]; name != "command" && (!there || !sameJSON(before, is[name])) {
+			return name, nil
+		}
+	}
+	return leftOut(input, edit)
+}
+
+// ofScript begins the ids of calls that a script of Codex's code mode makes. The transcript has the script alone.
+const ofScript = "exec-"
+
+// typesLater says why no decision about a call of Codex could hold: the command would get a terminal, and
+// Codex calls no hook for what the model types there later. "git log" becomes a shell that way. The hook's
+// input does not say so, the session's transcript does, unless the session has none or the call is one of a
+// script.
+func typesLater(ctx context.Context, asked hookInput) string {
+	if asked.ToolName != "Bash" || asked.Transcript == "" || strings.HasPrefix(asked.ToolUseID, ofScript) {
+		return ""
+	}
+	terminal := false
+	awaitLine(ctx, asked.Transcript, func(text []byte, _ bool) (found bool) {
+		found, terminal = terminalIn(text, asked.ToolUseID)
+		return found
+	})
+	if !terminal {
+		return ""
+	}
+	return "Nothing was allowed: this command would get a terminal, and nobody would be asked about what is typed there later. Make this call again without tty."
+}
+
+// terminalIn finds a call in the lines of Codex's transcript, the last with this id, and reports
+// whether it asks for a terminal.
+func terminalIn(text []byte, callID string) (found, terminal bool) {
+	for line := range bytes.Lines(text) {
+		var read struct {
+			Payload struct {
+				Type      string `json:"type"`
+				CallID    string `json:"call_id"`
+				Arguments string `json:"arguments"`
+			} `json:"payload"`
+		}
+		if json.Unmarshal(line, &read) != nil || read.Payload.Type != "function_call" || read.Payload.CallID != callID {
+			continue // also what other lines have in these members, and the first line, which is cut off
+		}
+		var arguments struct {
+			TTY bool `json:"tty"`
+		}
+		_ = json.Unmarshal([]byte(read.Payload.Arguments), &arguments) // Codex refuses what it cannot read
+		found, terminal = true, arguments.TTY
+	}
+	return found, terminal
+}

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/mcptools"
+)
+
+// TestAnEditOfAnotherToolOfCodexCountsWhole: only the tools with a command heed the command alone.
+func TestAnEditOfAnotherToolOfCodexCountsWhole(t *testing.T) {
+	t.Parallel()
+	decided := mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging","dry":true}`)}
+	asked := hookInput{Event: preToolUse, ToolName: "mcp__deployer__deploy", ToolInput: api.JSON(`{"to":"production"}`)}
+	require.Equal(t, specificAnswer(asked, decided), commandAnswer(asked, decided))
+}
+
+// TestATerminalIsSeenInTheTranscript: Codex's hooks do not say that a command gets a terminal. The lines
+// are as Codex 0.169.0 writes them.
+func TestATerminalIsSeenInTheTranscript(t *testing.T) {
+	t.Parallel()
+	const call = `{"timestamp":"2026-11-30T19:36:14.209Z","ordinal":14,"type":"response_item","payload":{"type":"function_call","id":"fc_1","name":"exec_command","arguments":"{\"cmd\":\"git log\",`
+	const terminal, none = call + `\"tty\":true}","call_id":"call_1"}}` + "\n", call + `\"tty\":false}","call_id":"call_1"}}` + "\n"
+	for text, want := range map[string][2]bool{
+		terminal: {true, true}, none: {true, false}, "": {},
+		"half a line\n" + terminal + `{"type":"event_msg","payload":{"type":"token_count"}}` + "\n": {true, true},
+		terminal + none: {true, false}, none + terminal: {true, true}, // an id that was used before: the last call counts
+	} {
+		found, terminal := terminalIn([]byte(text), "call_1")
+		require.Equal(t, want, [2]bool{found, terminal}, text)
+		found, _ = terminalIn([]byte(text), "call_2")
+		require.False(t, found, text)
+	}
+	path := filepath.Join(t.TempDir(), "rollout.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(terminal), 0o600))
+	require.NotEmpty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
+	for _, other := range []hookInput{
+		{ToolName: "apply_patch", ToolUseID: "call_1", Transcript: path},
+		{ToolName: "Bash", ToolUseID: "exec-2b8fa6ab-19a6-430c-b0ed-13baa3f9032f", Transcript: path}, // of a script
+		{ToolName: "Bash", ToolUseID: "call_1"},                                                      // as with --ephemeral
+	} {
+		require.Empty(t, typesLater(t.Context(), other))
+	}
+}
