@@ -48,6 +48,9 @@ type codingAgent struct {
 	// answersByInput reports that an answer to the agent's question tool is sent back as an
 	// edited input. Other agents read it from the reason of a denial.
 	answersByInput bool
+	// startsInItsFolder reports that the agent starts its hooks in the directory of its session, and that calls
+	// go on without them once that directory is gone.
+	startsInItsFolder bool
 	// answer returns the object that the agent reads on stdout.
 	answer func(asked hookInput, decided mcptools.Permission) any
 	// undecidable says why no decision about a call could hold, which is then denied; "" if one can. nil: every
@@ -67,19 +70,19 @@ var codingAgents = []codingAgent{
 	{
 		name: "codex", program: "codex", tried: "0.169.0",
 		events: []string{preToolUse}, settings: ".codex/hooks.json", ofUser: true, homeVariable: "CODEX_HOME",
-		entry: matched(1), otherwise: blocks, answer: commandAnswer, undecidable: typesLater,
+		entry: matched(1), otherwise: blocks, startsInItsFolder: true, answer: commandAnswer, undecidable: typesLater,
 	},
 	{
 		name: "gemini-cli", program: "gemini", tried: "0.61.0",
 		events: []string{beforeTool}, settings: ".gemini/settings.json", ofUser: true,
-		entry: matched(1000), otherwise: blocks, answer: decisionAnswer,
+		entry: matched(1000), otherwise: blocks, startsInItsFolder: true, answer: decisionAnswer,
 	},
 	{
 		// It reads 1000 and more as milliseconds. Its updatedInput is documented but has no
 		// effect.
 		name: "qwen-code", program: "qwen", tried: "0.24.4",
 		events: []string{preToolUse}, settings: ".qwen/settings.json", ofUser: true,
-		entry: matched(1000), otherwise: blocks, answer: uneditedAnswer,
+		entry: matched(1000), otherwise: blocks, startsInItsFolder: true, answer: uneditedAnswer,
 	},
 	{
 		name: "copilot-cli", program: "copilot",

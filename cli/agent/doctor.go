@@ -91,6 +91,9 @@ func (c *HookDoctor) Run(ctx context.Context, terminal *console.Console) error {
 	if misfit := of.misfit(ctx); misfit != "" {
 		found.add(open, "%s", misfit)
 	}
+	if directory, unknown := os.Getwd(); unknown == nil {
+		found.checkFolder(of, directory)
+	}
 	for _, command := range commands {
 		found.checkCommand(ctx, terminal, command)
 	}
@@ -205,6 +208,13 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 		f.add(open, "%s has no TLS: anyone between the hook and the service can read the token", connection.Server)
 	}
 	f.checkService(ctx, terminal, &connection, keys)
+}
+
+// checkFolder checks the directory in which the agent is started.
+func (f *findings) checkFolder(of *codingAgent, directory string) {
+	if of.startsInItsFolder && createsIn(filepath.Dir(directory)) {
+		f.add(open, "this user can remove or rename %s, and without it %s makes its calls without the hook: start the agent in a directory whose parent it cannot write", directory, of.name)
+	}
 }
 
 func (f *findings) checkProgram(program string) {

@@ -127,6 +127,28 @@ func TestDoctorCallsContextsWithTheCAOfTheHook(t *testing.T) {
 	require.Contains(t, last.Detail, `the context "mine" has the role admin`)
 }
 
+// Some agents start a hook in the directory of their session, and make the call when that fails: an agent that removes
+// the directory, or renames it, has switched the hook off.
+func TestDoctorSaysThatAFolderCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "app")
+	says := "this user can remove or rename " + folder
+	for _, of := range codingAgents {
+		var found findings
+		found.checkFolder(&of, filepath.Join(folder, "nowhere")) // whose parent is not there, so nobody can write it
+		require.Empty(t, found, of.name)
+		found.checkFolder(&of, folder)
+		if of.name == "claude-code" || of.name == "copilot-cli" {
+			require.Empty(t, found, of.name)
+			continue
+		}
+		require.Len(t, found, 1, of.name)
+		require.Equal(t, open, found[0].Verdict)
+		require.Contains(t, found[0].Detail, says)
+		require.Contains(t, found[0].Detail, of.name)
+	}
+}
+
 func TestSameServer(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
