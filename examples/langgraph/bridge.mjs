@@ -28,7 +28,7 @@ export function approvedBy(makeGraph) {
       for (const { id } of waiting) times[id] = (times[id] ?? 0) + 1; // all before were answered
       // It throws, and the handler begins again with the checkpoint once everything is settled,
       // unless standing rules settle it at once.
-      settled = await task.suspend({ checkpoint: { ...snapshot(saver), times }, approvals: waiting.map((one) => approval(one, idOf(one))) });
+      settled = await task.suspend({ checkpoint: { ...snapshot(saver), times }, approvals: waiting.flatMap((one) => approvals(one, idOf(one))) });
       next = await answers(graph, thread, idOf, settled);
     }
   };
@@ -38,18 +38,21 @@ async function interrupts(graph, thread) {
   return (await graph.getState(thread)).tasks.flatMap((task) => task.interrupts);
 }
 
-function requestOf({ value }) {
-  return Array.isArray(value) ? value[0] : value;
+/** The requests of an interrupt. Each is asked about: a graph may take its answer to the first for one to all. */
+function requestsOf({ value }) {
+  return Array.isArray(value) ? value : [value];
 }
 
-/** What a person is asked. The id keeps several apart. */
-function approval(interrupt, id) {
-  const { action_request: { action, args }, config, description } = requestOf(interrupt);
-  return {
-    id, tool_call_id: id, tool_name: action, input: args, ...(description ? { description } : {}),
+/** The id of an interrupt's request. */
+const nth = (id, index) => (index === 0 ? id : `${id}.${index + 1}`);
+
+/** What a person is asked about an interrupt. The ids keep several apart. */
+function approvals(interrupt, id) {
+  return requestsOf(interrupt).map(({ action_request: { action, args }, config, description }, index) => ({
+    id: nth(id, index), tool_call_id: nth(id, index), tool_name: action, input: args, ...(description ? { description } : {}),
     // The service refuses an edit that the graph would ignore.
     ...(config?.allow_edit ? {} : { input_schema: false }),
-  };
+  }));
 }
 
 /** Returns an answer to each interrupt by its id. What is not known to be allowed is ignored. */
@@ -57,8 +60,8 @@ async function answers(graph, thread, idOf, settled) {
   const decisions = new Map(settled?.approvals.map(({ request, resolution }) => [request.id, resolution]));
   const resume = {};
   for (const interrupt of await interrupts(graph, thread)) {
-    const answer = answerOf(requestOf(interrupt), decisions.get(idOf(interrupt)));
-    resume[interrupt.id] = Array.isArray(interrupt.value) ? [answer] : answer;
+    const given = requestsOf(interrupt).map((request, index) => answerOf(request, decisions.get(nth(idOf(interrupt), index))));
+    resume[interrupt.id] = Array.isArray(interrupt.value) ? given : given[0];
   }
   return new Command({ resume });
 }

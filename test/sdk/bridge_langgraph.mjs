@@ -50,6 +50,18 @@ for (const byRule of [false, true]) {
   same(new Set(asked.map(({ id }) => id)).size, 3);
 }
 
+// A person is asked about every request of an interrupt, and each gets its own answer.
+const mail = { action_request: { action: "mail", args: { to: "all" } }, config };
+const both = (checkpointer) => new StateGraph(State)
+  .addNode("both", () => ({ said: interrupt([deploy, mail, deploy]).map(({ type }) => type) }))
+  .addEdge(START, "both").addEdge("both", END).compile({ checkpointer });
+for (const byRule of [false, true]) {
+  const { output, asked } = await ended(both, decide, byRule);
+  same(output.said, ["accept", "ignore", "accept"]);
+  same(asked.map(({ tool_name }) => tool_name), ["deploy", "mail", "deploy"]);
+  same(new Set(asked.map(({ id }) => id)).size, 3);
+}
+
 // So they are in a release of LangGraph that gives them one id, while a node next to it has another.
 const oneID = (saver, waiting = deploy) => {
   const steps = [["node", "other"], ["node"], ["node"], []];
