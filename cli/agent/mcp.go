@@ -23,8 +23,9 @@ import (
 type MCP struct {
 	console.Connection
 	Asking
-	For     mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Tools to offer: agents (to ask), people (for assistants that decide), or both for trying it out (default ${default})."`
-	Session string       `name:"session-id" aliases:"session" from:"HOLDPOINT_SESSION" placeholder:"ID" help:"Session of all calls ($$HOLDPOINT_SESSION; default: Claude Code's session if it started this, or else a new one)."`
+	For      mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Tools to offer: agents (to ask), people (for assistants that decide), or both for trying it out (default ${default})."`
+	Session  string       `name:"session-id" aliases:"session" from:"HOLDPOINT_SESSION" placeholder:"ID" help:"Session of all calls ($$HOLDPOINT_SESSION; default: Claude Code's session if it started this, or else a new one)."`
+	Formless bool         `name:"no-elicitation" help:"Show the person at the client no form and no link, for a client that declares elicitation and shows neither: its calls wait for the inbox."`
 	// Set by Claude Code.
 	ClaudeSession string `hidden:"" from:"CLAUDE_CODE_SESSION_ID"`
 }
@@ -59,14 +60,17 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		serving, stop := console.UntilSignal(ctx)
 		defer stop()
 		input := &watched{Reader: terminal.Stdin}
-		server := mcptools.NewServer(mcptools.Options{
+		options := mcptools.Options{
 			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: c.About(directory), Directory: directory,
 			ExpiresAfter: console.Limit(c.Timeout), ExcludeRequester: c.ExcludeRequester, Escalation: escalation, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened), Link: c.Link,
 			NowMs: func() int64 { return time.Now().UnixMilli() },
-		})
-		err := server.Run(serving, mcptools.Exact(mcptools.OverLines(input, unclosed{terminal.Stdout})))
+		}
+		if c.Formless {
+			options.MayDecide, options.Link = nil, nil
+		}
+		err := mcptools.NewServer(options).Run(serving, mcptools.Exact(mcptools.OverLines(input, unclosed{terminal.Stdout})))
 		if ended, ok := errors.AsType[console.SignalError](context.Cause(serving)); ok {
 			return console.ExitWith(console.SignalCode(ended.Signal))
 		}

@@ -188,7 +188,7 @@ var audiences = map[api.Role][]mcptools.For{
 }
 
 // parameters are the names in the query.
-var parameters = []string{"for", "agent", "session", "escalation", "notify", "exclude_requester"}
+var parameters = []string{"for", "agent", "session", "escalation", "notify", "exclude_requester", "elicitation"}
 
 // checkQuery refuses names that would be ignored, such as a misspelt exclude_requester. Errors: bad_request,
 // invalid_filter.
@@ -199,11 +199,23 @@ func checkQuery(query url.Values) error {
 			return refusal.New(api.CodeBadRequest, "the query has an unknown parameter: %s", wire.Shown(name))
 		case len(query[name]) > 1 && name != "notify":
 			return refusal.New(api.CodeBadRequest, "the query has %s more than once", name)
-		case slices.Contains(query[name], "") && name != "exclude_requester":
+		case slices.Contains(query[name], "") && name != "exclude_requester" && name != "elicitation":
 			return refusal.New(api.CodeInvalidFilter, "the query's %s is empty: give it a value, or leave it out", name)
 		}
 	}
 	return nil
+}
+
+// truth reads a parameter that is true or false. Errors: bad_request.
+func truth(query url.Values, name string, otherwise bool) (bool, error) {
+	switch value := query.Get(name); {
+	case !query.Has(name):
+		return otherwise, nil
+	case value == "true", value == "false":
+		return value == "true", nil
+	default:
+		return false, refusal.New(api.CodeBadRequest, "the query's %s must be true or false", name)
+	}
 }
 
 // optionsOf reads the query. Errors: forbidden for an audience that the role may not use;
@@ -235,12 +247,17 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 		return options, refusal.New(api.CodeForbidden, "the role %s is not offered the tools of %s", identity.Role, options.For)
 	}
 	// A misspelt value must not let an agent allow its own request.
-	switch excluded := query.Get("exclude_requester"); {
-	case !query.Has("exclude_requester"), excluded == "false":
-	case excluded == "true":
-		options.ExcludeRequester = true
-	default:
-		return options, refusal.New(api.CodeBadRequest, "the query's exclude_requester must be true or false")
+	excluded, err := truth(query, "exclude_requester", false)
+	if err != nil {
+		return options, err
+	}
+	options.ExcludeRequester = excluded
+	elicits, err := truth(query, "elicitation", true)
+	if err != nil {
+		return options, err
+	}
+	if !elicits {
+		options.MayDecide, options.Link = nil, nil
 	}
 	switch name, selectors := query.Get("escalation"), query["notify"]; {
 	case name != "" && len(selectors) > 0:

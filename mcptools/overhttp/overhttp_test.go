@@ -340,6 +340,9 @@ func TestCallsThatAreRefused(t *testing.T) {
 		{api.RoleAgent, "POST", "?exclude_requester=", list, 400},
 		{api.RoleAgent, "POST", "?exclude_requester=yes", list, 400},
 		{api.RoleAgent, "POST", "?exclude_requester=true&exclude_requester=false", list, 400},
+		{api.RoleAgent, "POST", "?elicitation=false", list, 200},
+		{api.RoleAgent, "POST", "?elicitation=", list, 400},
+		{api.RoleAgent, "POST", "?elicitation=no", list, 400},
 		{api.RoleAgent, "POST", "?escalation=usual", list, 200},
 		{api.RoleAgent, "POST", "?escalation=", list, 400},
 		{api.RoleAgent, "POST", "?escalation=usual&escalation=other", list, 400},
@@ -454,6 +457,11 @@ func TestATaskOverHTTP(t *testing.T) {
 	require.Equal(t, "working", working)
 	theirs, asking := start(api.RoleAdmin, "b")
 	require.Equal(t, "input_required", asking)
+	// A client that declares forms and shows none is not asked.
+	for value, status := range map[string]string{"true": "input_required", "false": "working"} {
+		_, asking = start(api.RoleAdmin, "c-"+value+"&elicitation="+value)
+		require.Equal(t, status, asking)
+	}
 	get := func(role api.Role, id string) (int, string) {
 		return s.rpc(role, "", "tasks/get", id, `"taskId":"`+id+`",`)
 	}
