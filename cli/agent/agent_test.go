@@ -90,6 +90,22 @@ func TestSuggestionsBecomeKeysOnlyWhenAllOfThemAreRules(t *testing.T) {
 	}
 }
 
+// A person sees which of an agent's subagents asks: each may have been told something else.
+func TestASubagentIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]api.Hint{
+		"":                                     nil,
+		"general-purpose":                      {{Level: api.HintInfo, Text: "A subagent asks: general-purpose"}},
+		strings.Repeat("é", api.MaxHintLength): {{Level: api.HintInfo, Text: "A subagent asks: " + strings.Repeat("é", (api.MaxHintLength-17)/2)}},
+	} {
+		for _, tool := range []string{"Bash", "ExitPlanMode"} {
+			call, err := (&HookRun{}).callOf(hookInput{SessionID: "s", ToolName: tool, ToolInput: api.JSON(`{"plan":"x"}`), Subagent: name}, 0)
+			require.NoError(t, err)
+			require.Equal(t, want, call.Approval.Hints, tool)
+		}
+	}
+}
+
 // An id stands in a line for a shell: only an id that was checked gets there, and the others take no place.
 func TestOnlyCheckedKeysAreInstalled(t *testing.T) {
 	t.Parallel()

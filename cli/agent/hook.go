@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,6 +58,8 @@ type hookInput struct {
 	ToolUseID   string       `json:"tool_use_id"`
 	Suggestions []suggestion `json:"permission_suggestions"`
 	Transcript  string       `json:"transcript_path"`
+	// Subagent is the kind of subagent that makes the call; empty for the main agent.
+	Subagent string `json:"agent_type"`
 }
 
 // suggestion is a standing permission that the agent would offer in its own prompt.
@@ -179,7 +182,7 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput,
 func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, error) {
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
-		ExcludeRequester: c.ExcludeRequester, Directory: asked.Cwd,
+		ExcludeRequester: c.ExcludeRequester, Directory: asked.Cwd, Hints: asked.hints(),
 	}
 	if expires > 0 {
 		request.ExpiresAfterMs = new(expires.Milliseconds())
@@ -190,6 +193,16 @@ func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, erro
 		key += " " + digest // the file may change before the call is repeated, and the input only names it
 	}
 	return mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: key, Approval: request}, plan)
+}
+
+// hints names the subagent that makes the call.
+func (i hookInput) hints() []api.Hint {
+	if i.Subagent == "" {
+		return nil
+	}
+	text := "A subagent asks: " + i.Subagent
+	text = strings.ToValidUTF8(text[:min(len(text), api.MaxHintLength)], "")
+	return []api.Hint{{Level: api.HintInfo, Text: text}}
 }
 
 // patternKeys returns the agent's suggestions as keys for a standing rule. It returns none
