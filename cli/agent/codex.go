@@ -86,8 +86,9 @@ func terminalIn(text []byte, callID string) (found, terminal bool) {
 		var arguments struct {
 			TTY bool `json:"tty"`
 		}
-		_ = json.Unmarshal([]byte(read.Payload.Arguments), &arguments) // Codex refuses what it cannot read
-		found, terminal = true, arguments.TTY
+		// Codex reads what this does not, such as a name that is there twice.
+		unread := json.Unmarshal([]byte(read.Payload.Arguments), &arguments)
+		found, terminal = true, arguments.TTY || unread != nil
 	}
 	return found, terminal
 }

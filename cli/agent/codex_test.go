@@ -28,6 +28,8 @@ func TestATerminalIsSeenInTheTranscript(t *testing.T) {
 	for text, want := range map[string][2]bool{
 		terminal: {true, true}, none: {true, false}, "": {},
 		"half a line\n" + terminal + `{"type":"event_msg","payload":{"type":"token_count"}}` + "\n": {true, true},
+		call + `\"x\":1,\"x\":2,\"tty\":true}","call_id":"call_1"}}`:                                {true, true}, // Codex runs both with a terminal
+		call + `\"x\":\"\\ud800\",\"tty\":true}","call_id":"call_1"}}`:                              {true, true},
 		terminal + none: {true, false}, none + terminal: {true, true}, // an id that was used before: the last call counts
 	} {
 		found, terminal := terminalIn([]byte(text), "call_1")
