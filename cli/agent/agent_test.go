@@ -93,15 +93,22 @@ func TestSuggestionsBecomeKeysOnlyWhenAllOfThemAreRules(t *testing.T) {
 // A person sees which of an agent's subagents asks: each may have been told something else.
 func TestASubagentIsNamed(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string][]api.Hint{
-		"":                                     nil,
-		"general-purpose":                      {{Level: api.HintInfo, Text: "A subagent asks: general-purpose"}},
-		strings.Repeat("é", api.MaxHintLength): {{Level: api.HintInfo, Text: "A subagent asks: " + strings.Repeat("é", (api.MaxHintLength-17)/2)}},
+	type read struct{ id, kind string }
+	for from, want := range map[read]string{
+		{}:                                  "",
+		{kind: "reviewer"}:                  "", // the main agent of claude --agent reviewer
+		{id: "a1"}:                          "A subagent asks: a1",
+		{id: "a1", kind: "general-purpose"}: "A subagent asks: general-purpose",
+		{id: "a1", kind: strings.Repeat("é", api.MaxHintLength)}: "A subagent asks: " + strings.Repeat("é", (api.MaxHintLength-17)/2),
 	} {
+		var hints []api.Hint
+		if want != "" {
+			hints = []api.Hint{{Level: api.HintInfo, Text: want}}
+		}
 		for _, tool := range []string{"Bash", "ExitPlanMode"} {
-			call, err := (&HookRun{}).callOf(hookInput{SessionID: "s", ToolName: tool, ToolInput: api.JSON(`{"plan":"x"}`), Subagent: name}, 0)
+			call, err := (&HookRun{}).callOf(hookInput{SessionID: "s", ToolName: tool, ToolInput: api.JSON(`{"plan":"x"}`), Subagent: from.id, AgentType: from.kind}, 0)
 			require.NoError(t, err)
-			require.Equal(t, want, call.Approval.Hints, tool)
+			require.Equal(t, hints, call.Approval.Hints, tool)
 		}
 	}
 }

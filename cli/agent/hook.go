@@ -58,8 +58,10 @@ type hookInput struct {
 	ToolUseID   string       `json:"tool_use_id"`
 	Suggestions []suggestion `json:"permission_suggestions"`
 	Transcript  string       `json:"transcript_path"`
-	// Subagent is the kind of subagent that makes the call; empty for the main agent.
-	Subagent string `json:"agent_type"`
+	// Subagent is the id of the subagent that makes the call; empty for the main agent. AgentType alone is what the
+	// main agent was started as (--agent).
+	Subagent  string `json:"agent_id"`
+	AgentType string `json:"agent_type"`
 }
 
 // suggestion is a standing permission that the agent would offer in its own prompt.
@@ -200,7 +202,7 @@ func (i hookInput) hints() []api.Hint {
 	if i.Subagent == "" {
 		return nil
 	}
-	text := "A subagent asks: " + i.Subagent
+	text := "A subagent asks: " + cmp.Or(i.AgentType, i.Subagent)
 	text = strings.ToValidUTF8(text[:min(len(text), api.MaxHintLength)], "")
 	return []api.Hint{{Level: api.HintInfo, Text: text}}
 }
