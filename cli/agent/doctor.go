@@ -212,8 +212,11 @@ func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, 
 
 // checkFolder checks the directory in which the agent is started.
 func (f *findings) checkFolder(of *codingAgent, directory string) {
-	if of.startsInItsFolder && createsIn(filepath.Dir(directory)) {
-		f.add(open, "this user can remove or rename %s, and without it %s makes its calls without the hook: start the agent in a directory whose parent it cannot write", directory, of.name)
+	for at := directory; of.startsInItsFolder && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if createsIn(filepath.Dir(at)) {
+			f.add(open, "this user can remove or rename %s, and once %s is gone %s makes calls without the hook: start the agent where this user can write no directory above", at, directory, of.name)
+			return
+		}
 	}
 }
 
