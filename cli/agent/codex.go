@@ -3,9 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -19,32 +17,23 @@ import (
 // takes the whole input.
 var commandTools = map[string]bool{"Bash": true, "apply_patch": true}
 
-// commandAnswer is the answer for Codex, which would run an edited command with the other members of
-// the call as it was, such as in its directory.
+// commandAnswer is the answer for Codex, which would run an edited command with everything else of the call as it
+// was, such as in its directory.
 func commandAnswer(asked hookInput, decided mcptools.Permission) any {
-	if decided.Behavior == api.BehaviorAllow && commandTools[asked.ToolName] {
-		if changed, err := changedBesidesCommand(asked.ToolInput, decided.UpdatedInput); err != nil || changed != "" {
-			decided = mcptools.Permission{Behavior: api.BehaviorDeny, Message: fmt.Sprintf("nothing was allowed: the edit changes %q, and of an edit this agent heeds \"command\" alone", changed)}
-		}
+	if decided.Behavior == api.BehaviorAllow && commandTools[asked.ToolName] && !editsCommandAlone(asked.ToolInput, decided.UpdatedInput) {
+		decided = mcptools.Permission{Behavior: api.BehaviorDeny, Message: `nothing was allowed: of an edit this agent heeds "command" alone, and this one changes more`}
 	}
 	return specificAnswer(asked, decided)
 }
 
-// changedBesidesCommand returns a member that an edit adds, leaves out or changes, other than the command.
-func changedBesidesCommand(input, edit api.JSON) (string, error) {
+// editsCommandAlone reports whether an edit has all members of the input, and at most another command.
+func editsCommandAlone(input, edit api.JSON) bool {
 	var was, is map[string]jsontext.Value
-	if err := json.Unmarshal(input, &was); err != nil {
-		return "", err
+	if json.Unmarshal(input, &was) != nil || json.Unmarshal(edit, &is) != nil {
+		return false
 	}
-	if err := json.Unmarshal(edit, &is); err != nil {
-		return "", err
-	}
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		if before, there := was[name]; name != "command" && (!there || !sameJSON(before, is[name])) {
-			return name, nil
-		}
-	}
-	return leftOut(input, edit)
+	was["command"] = is["command"]
+	return maps.EqualFunc(was, is, sameJSON)
 }
 
 // ofScript begins the ids of calls that a script of Codex's code mode makes. The transcript has the script alone.
