@@ -48,8 +48,8 @@ func typesLater(ctx context.Context, asked hookInput) string {
 		return ""
 	}
 	terminal := false
-	awaitLine(ctx, asked.Transcript, func(text []byte, _ bool) (found bool) {
-		found, terminal = terminalIn(text, asked.ToolUseID)
+	awaitLine(ctx, asked.Transcript, func(text []byte, cut bool) (found bool) {
+		found, terminal = terminalIn(text, cut, asked.ToolUseID)
 		return found
 	})
 	if !terminal {
@@ -59,9 +59,16 @@ func typesLater(ctx context.Context, asked hookInput) string {
 }
 
 // terminalIn finds a call in the lines of Codex's transcript, the last with this id, and reports
-// whether it asks for a terminal.
-func terminalIn(text []byte, callID string) (found, terminal bool) {
+// whether it asks for a terminal, or may: spaces can move tty out of what is read of a line. cut says
+// that the first line has lost its beginning.
+func terminalIn(text []byte, cut bool, callID string) (found, terminal bool) {
 	for line := range bytes.Lines(text) {
+		if cut {
+			cut = false
+			found = bytes.Contains(line, []byte(`"call_id":"`+callID+`"`)) // which stands behind the arguments
+			terminal = found
+			continue
+		}
 		var read struct {
 			Payload struct {
 				Type      string `json:"type"`
@@ -70,7 +77,7 @@ func terminalIn(text []byte, callID string) (found, terminal bool) {
 			} `json:"payload"`
 		}
 		if json.Unmarshal(line, &read) != nil || read.Payload.Type != "function_call" || read.Payload.CallID != callID {
-			continue // also what other lines have in these members, and the first line, which is cut off
+			continue // also what other lines have in these members, and a line that is still being written
 		}
 		var arguments struct {
 			TTY bool `json:"tty"`

@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,14 +33,20 @@ func TestATerminalIsSeenInTheTranscript(t *testing.T) {
 		call + `\"x\":\"\\ud800\",\"tty\":true}","call_id":"call_1"}}`:                              {true, true},
 		terminal + none: {true, false}, none + terminal: {true, true}, // an id that was used before: the last call counts
 	} {
-		found, terminal := terminalIn([]byte(text), "call_1")
+		found, terminal := terminalIn([]byte(text), false, "call_1")
 		require.Equal(t, want, [2]bool{found, terminal}, text)
-		found, _ = terminalIn([]byte(text), "call_2")
+		found, _ = terminalIn([]byte(text), false, "call_2")
 		require.False(t, found, text)
 	}
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(terminal), 0o600))
 	require.NotEmpty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
+	// Of a call that is longer than what is read, the terminal may stand in what is not.
+	long := strings.Replace(terminal, "}\",", strings.Repeat(" ", transcriptTail)+"}\",", 1)
+	require.NoError(t, os.WriteFile(path, []byte(long), 0o600))
+	require.NotEmpty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
+	require.NoError(t, os.WriteFile(path, []byte(long+strings.ReplaceAll(none, "call_1", "call_2")), 0o600))
+	require.Empty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_2", Transcript: path}))
 	for _, other := range []hookInput{
 		{ToolName: "apply_patch", ToolUseID: "call_1", Transcript: path},
 		{ToolName: "Bash", ToolUseID: "exec-2b8fa6ab-19a6-430c-b0ed-13baa3f9032f", Transcript: path}, // of a script
