@@ -92,9 +92,6 @@ func (s *Service) pressOnce(ctx context.Context, channel string, p *Press, inbox
 	case err != nil:
 		return s.pressFailed(ctx, channel, err, link)
 	}
-	if request := &found.Request; !request.Open() {
-		return PressReply{"Already decided: " + SettledText(request) + ".", link}
-	}
 	reply, err := s.decide(ctx, row, &found.Request, p)
 	if err != nil {
 		return s.pressFailed(ctx, channel, err, link)
@@ -125,6 +122,8 @@ func (s *Service) decide(ctx context.Context, row *LinkRow, request *model.Reque
 		return "", err
 	case !decides:
 		return pressLost, nil
+	case !request.Open():
+		return "Already decided: " + SettledText(request) + ".", nil
 	case person == nil:
 		return pressSignIn, nil
 	case request.Kind != model.KindApproval || p.Behavior != api.BehaviorAllow && p.Behavior != api.BehaviorDeny:

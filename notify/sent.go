@@ -174,9 +174,11 @@ func (s *Service) sentTooLate(ctx context.Context, channel Withdrawer, sent *Sen
 	if request, _, err := s.open(ctx, sent.RequestHandle); err != nil {
 		return err
 	} else if request == nil {
-		if m, err = s.settledMessage(ctx, sent.RequestHandle); err != nil {
+		outcome, err := s.settledMessage(ctx, sent.RequestHandle)
+		if err != nil {
 			return err
 		}
+		m = outcome(sent.Principal)
 	}
 	err = s.withdrawOne(ctx, channel, sent, m)
 	if errors.Is(err, ErrPermanent) {

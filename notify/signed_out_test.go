@@ -78,4 +78,9 @@ func TestAPressAfterTheSignInEnded(t *testing.T) {
 	deciders = nil
 	require.Equal(t, "You may not decide this request any more.", press())
 	require.Nil(t, s.recorded(t, runID))
+
+	s.resolve(t, s.people["ada"], runID, api.BehaviorDeny, "a")
+	require.Equal(t, "You may not decide this request any more.", press(), "the outcome is for people who may")
+	deciders = []string{"user:ada"}
+	require.Equal(t, "Already decided: denied by user:ada.", press())
 }

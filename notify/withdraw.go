@@ -47,7 +47,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
-	m, err := s.settledMessage(ctx, notice.RequestHandle)
+	outcome, err := s.settledMessage(ctx, notice.RequestHandle)
 	if err != nil {
 		return false, err
 	}
@@ -75,7 +75,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 			continue
 		}
 		calls.Go(func() error {
-			err := s.safely("a withdrawal", func() error { return s.withdrawOne(ctx, withdrawer, sent, m) })
+			err := s.safely("a withdrawal", func() error { return s.withdrawOne(ctx, withdrawer, sent, outcome(sent.Principal)) })
 			if err == nil {
 				err = s.options.Store.RemoveSentMessage(ctx, sent)
 			}
@@ -128,30 +128,42 @@ func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *Sen
 	return failure
 }
 
-// settledMessage returns the message that takes the place of the ones about a settled request, or nil if
-// the request does not exist any more.
-func (s *Service) settledMessage(ctx context.Context, handle string) (*Message, error) {
+// settledMessage returns the message to a person that takes the place of the one about a settled request, or nil if the request
+// does not exist any more. The outcome and who decided are for the people who may still decide: others, who left or lost
+// the reach, only stop seeing an open request.
+func (s *Service) settledMessage(ctx context.Context, handle string) (to func(principal string) *Message, err error) {
 	found, err := s.options.Reader.DecisionByHandle(ctx, handle)
 	switch {
 	case refusal.CodeOf(err) == api.CodeRequestNotFound:
-		return nil, nil
+		return func(string) *Message { return nil }, nil
 	case err != nil:
 		return nil, err
 	}
 	request := &found.Request
-	m := &Message{ID: handle, Thread: request.SessionID, Kind: KindSettled}
+	record, err := s.options.Reader.Run(ctx, request.RunID)
+	if err != nil {
+		return nil, err
+	}
+	deciders, err := s.options.Deciders(ctx, &record.Run, request)
+	if err != nil {
+		return nil, err
+	}
+	m := Message{ID: handle, Thread: request.SessionID, Kind: KindSettled}
 	m.Path, m.Link = s.linkTo(handle)
 	about := "Question"
 	if request.Kind == model.KindApproval {
 		m.Tool = clean(request.Approval().ToolName)
 		about = "Approval of " + m.Tool
 	}
-	m.Subject = about + ": " + string(request.Outcome)
-	line := about + " is not open any more."
-	if !request.Open() {
-		line = about + ": " + SettledText(request)
-	}
-	return m.with(line), nil
+	return func(principal string) *Message {
+		one := m
+		if request.Open() || !slices.Contains(deciders, principal) {
+			one.Subject = about + " is not open any more"
+			return one.with(one.Subject + ".")
+		}
+		one.Subject = about + ": " + string(request.Outcome)
+		return one.with(about + ": " + SettledText(request))
+	}, nil
 }
 
 // SettledText says how a request was settled, and by whom: "allowed by user:ada".
