@@ -113,13 +113,21 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 	if len(due) > 0 {
 		state.Rounds++
 	}
+	if state.Messages >= api.MaxEscalationMessages {
+		// No step is repeated any more. Later ones still say, in their events, that they reach nobody.
+		for i := range done {
+			if done[i] > 0 {
+				done[i] = escalation.Times(&plan.Steps[i])
+			}
+		}
+	}
 	state.Done = done
 	state.NextStep, state.NextAtMs = plan.Next(done)
 	if left >= 0 {
 		// Even if its own time has not come: a message of the step before was given up.
 		state.NextStep, state.NextAtMs = left, w.nowMs
 	}
-	if state.NextStep < 0 || state.Messages >= api.MaxEscalationMessages {
+	if state.NextStep < 0 {
 		state.NextStep, state.NextAtMs = 0, 0
 	}
 	w.editRequest(request).EscalationState = document.Encode(state)

@@ -250,6 +250,26 @@ func TestAnEscalationHasALimitOfMessages(t *testing.T) {
 	require.EqualValues(t, 3*api.MinEscalationEveryMs, e.nowMs-startMs)
 }
 
+// A step behind the limit of messages is not lost in silence: its event and the explanation say that it reached nobody.
+func TestAStepBehindTheLimitOfMessages(t *testing.T) {
+	t.Parallel()
+	e := newEscalating(t, api.EscalationStep{EveryMs: api.MinEscalationEveryMs, Notify: []string{"role:operator"}},
+		api.EscalationStep{AfterMs: hourMs, EveryMs: hourMs, Notify: []string{"user:carol"}})
+	for i := range 50 {
+		e.people[0] = append(e.people[0], byMail(fmt.Sprint(i))...)
+	}
+	e.people[1] = byMail("carol")
+	require.Len(t, e.advance(), 50)
+	e.nowMs = startMs + e.nextMs()
+	require.Len(t, e.advance(), 50)
+	require.Equal(t, hourMs, e.nextMs(), "the first step is not repeated again")
+	e.nowMs = startMs + hourMs
+	require.Empty(t, e.advance())
+	require.JSONEq(t, `{"type":"request_notified","request_id":"q","step":1,"to":[{"who":"user:carol","channels":[],"why_not":"too_many_messages"}]}`, e.event())
+	require.Equal(t, []model.NotReached{{Who: "user:carol", Why: runs.WhyLimit}}, e.request("r", "q").Progress().NotReached)
+	require.Negative(t, e.nextMs(), "and no step is repeated")
+}
+
 // A message that was given up makes the next step due at once, but no later one, and not twice.
 func TestAMessageThatWasGivenUpHurriesTheNextStep(t *testing.T) {
 	t.Parallel()
