@@ -35,7 +35,7 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 	for _, step := range due {
 		selectors := steps[step].Notify
 		of := runs.DueStep{Step: step, To: sources.failures(selectors)}
-		people := stepPeople(selectors, sources, identities, principals)
+		people, missed := stepPeople(selectors, sources, identities, principals)
 		channels, err := s.channelsOf(ctx, people)
 		if err != nil {
 			return err
@@ -53,6 +53,9 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 				recipient.WhyNot = runs.WhyNoAddress
 			}
 			of.To = append(of.To, recipient)
+		}
+		for _, selector := range missed[:min(len(missed), api.MaxRecipients-len(of.To))] {
+			of.To = append(of.To, runs.Recipient{Principal: selector, WhyNot: runs.WhyNobody})
 		}
 		advance.Steps = append(advance.Steps, of)
 	}
@@ -79,19 +82,19 @@ func (s *Service) identities(ctx context.Context) ([]*auth.Identity, error) {
 	return s.options.Identities(ctx)
 }
 
-// selected returns the people whom selectors name, each once, in the order of the selectors. deciders may
+// selected returns the people whom selectors name, each once, in the order of the selectors, and the groups and roles that fit nobody
+// who may decide. deciders may
 // decide the request. People of a group or a role who may not are left out; a person who is named, also by
 // an on-call source, is returned in any case. A service that requires no credentials has one person, whom every selector names.
-func selected(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) []string {
+func selected(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) (people, missed []string) {
 	if slices.Equal(deciders, []string{auth.LocalPrincipal}) {
-		return deciders
+		return deciders, nil
 	}
 	// An agent may name a large group in each selector.
 	mayDecide := map[string]bool{}
 	for _, who := range deciders {
 		mayDecide[who] = true
 	}
-	var people []string
 	added := map[string]bool{}
 	add := func(who string) {
 		if !added[who] {
@@ -109,13 +112,18 @@ func selected(selectors []string, sources onCall, identities []*auth.Identity, d
 		}
 		group, isGroup := strings.CutPrefix(selector, runs.SelectGroup)
 		role, isRole := strings.CutPrefix(selector, runs.SelectRole)
+		fitsNobody := isGroup || isRole
 		for _, identity := range identities {
 			if fits := isGroup && slices.Contains(identity.Groups, group) || isRole && string(identity.Role) == role; fits && mayDecide[identity.Principal] {
 				add(identity.Principal)
+				fitsNobody = false
 			}
 		}
+		if fitsNobody {
+			missed = append(missed, selector)
+		}
 	}
-	return people
+	return people, missed
 }
 
 // channelsOf returns how each of these people is notified: their browsers, or else their

@@ -55,7 +55,7 @@ func TestAnEscalationReachesPeople(t *testing.T) {
 		}
 		before := map[string]int{"ben": about("ben"), "dan": about("dan")}
 		runID := raiseEscalating(t, maker, "one", &api.Escalation{Steps: []api.EscalationStep{
-			{Notify: []string{"group:finance", "user:sees", "user:nobody"}},
+			{Notify: []string{"group:finance", "group:fiance", "user:sees", "user:nobody"}},
 			{AfterMs: 3_600_000, Notify: []string{"role:operator"}},
 		}})
 		eventually(t, "ben is notified", func() bool { return about("ben") > before["ben"] })
@@ -65,6 +65,10 @@ func TestAnEscalationReachesPeople(t *testing.T) {
 		require.Contains(t, events, `"who":"user:carol","channels":[],"why_not":"no_address"`)
 		require.Contains(t, events, `"who":"user:sees","channels":[],"why_not":"may_not_decide"`)
 		require.Contains(t, events, `"who":"user:nobody","channels":[],"why_not":"may_not_decide"`)
+		require.NotContains(t, events, `"who":"group:fiance"`)
+		explained, err := ben.ExplainRequest(t.Context(), s.recordOf(t, runID).Requests[0].Handle)
+		require.NoError(t, err)
+		require.Contains(t, explained.NotReached, api.ExplainedNotReached{Who: "group:fiance", WhyNot: runs.WhyNobody}, "a misspelt group next to one that fits")
 		effects := s.advances(t, "one")
 		require.Len(t, effects, 1)
 		require.Greater(t, effects[0].DueAtMs, time.Now().Add(50*time.Minute).UnixMilli())

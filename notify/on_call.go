@@ -72,17 +72,18 @@ func (s *Service) askSource(ctx context.Context, name string) onCallAnswer {
 	return onCallAnswer{people: people}
 }
 
-// stepPeople returns the people whom a step selects. If an on-call source names nobody who may decide,
+// stepPeople returns the people whom a step selects, and its selectors that fit nobody. If an on-call source names nobody who may decide,
 // and the step's other selectors neither, they are the admins: a step never ends in silence because of a
 // source.
-func stepPeople(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) []string {
-	people := selected(selectors, sources, identities, deciders)
+func stepPeople(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) (people, missed []string) {
+	people, missed = selected(selectors, sources, identities, deciders)
 	mayDecide := func(who string) bool { return slices.Contains(deciders, who) }
 	isOnCall := func(selector string) bool { return strings.HasPrefix(selector, runs.SelectOnCall) }
 	if slices.ContainsFunc(selectors, isOnCall) && !slices.ContainsFunc(people, mayDecide) {
-		people = append(people, selected([]string{runs.SelectRole + string(api.RoleAdmin)}, nil, identities, deciders)...)
+		admins, _ := selected([]string{runs.SelectRole + string(api.RoleAdmin)}, nil, identities, deciders)
+		people = append(people, admins...)
 	}
-	return people
+	return people, missed
 }
 
 // failures returns an entry of the step's event for each on-call source that failed or named nobody.

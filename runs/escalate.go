@@ -176,13 +176,12 @@ func messagesOf(plan *escalation.Plan, steps []int64, known map[int64][]Recipien
 // notifyByStep enqueues a message to each recipient of a step who has none yet, and writes its event.
 func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state *model.EscalationState, of *api.EscalationStep, step int64, to []Recipient, messages map[string]*stepsMessage) {
 	state.Begin(of.Notify)
-	if len(to) == 0 {
-		for _, selector := range of.Notify {
-			state.Miss(selector, WhyNobody)
-		}
-	}
 	listed := make([]notifiedPerson, 0, len(to))
 	for _, recipient := range to {
+		if recipient.WhyNot == WhyNobody { // a selector: the event lists people
+			state.Miss(recipient.Principal, WhyNobody)
+			continue
+		}
 		person := notifiedPerson{Who: recipient.Principal, Channels: []string{}, WhyNot: recipient.WhyNot}
 		switch {
 		case recipient.Channel == "":

@@ -143,7 +143,7 @@ func TestWhomAStepDidNotReachIsRemembered(t *testing.T) {
 		many[i] = fmt.Sprint("user:", i)
 	}
 	e.people = map[int64][]runs.Recipient{
-		0: append(without(runs.WhyOnCallFailed, "user:pay"), without(runs.WhyNoAddress, "user:ben")...), 1: {},
+		0: append(without(runs.WhyOnCallFailed, "user:pay"), without(runs.WhyNoAddress, "user:ben")...), 1: without(runs.WhyNobody, "group:gone", "role:operator"),
 		2: append(byMail("ben"), without(runs.WhyNotAllowed, "user:eve")...), 3: without(runs.WhyNoAddress, many...),
 	}
 	for i, want := range [][]model.NotReached{

@@ -25,7 +25,7 @@ type Recipient struct {
 type DueStep struct {
 	// Step is its index.
 	Step int64
-	// To has at most api.MaxRecipients entries.
+	// To has at most api.MaxRecipients entries. One with WhyNobody is a selector, and is not in the step's event.
 	To []Recipient
 }
 
