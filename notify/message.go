@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -65,14 +66,27 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
+// linked is what programs make a link of when they show a text.
+var linked = regexp.MustCompile(`://|\.\pL`)
+
+// nameOf returns the name of a tool or an agent, cleaned, with a space in each address of the web or of a mailbox: a person would
+// take the link of an agent, above the one of the service, for that. Names such as payments.refund stay.
+func nameOf(text string) string {
+	text = clean(text)
+	if !strings.ContainsAny(text, " /:@") {
+		return text
+	}
+	return linked.ReplaceAllStringFunc(text, func(found string) string { return found[:1] + " " + found[1:] })
+}
+
 // message returns the message about a request. It never contains the input.
 func (s *Service) message(effectID string, request *model.Request, run *model.Run, summary bool) *Message {
-	m := &Message{ID: effectID, Thread: request.SessionID, Agent: clean(run.AgentID), Kind: "question", UntilMs: request.DueAtMs}
+	m := &Message{ID: effectID, Thread: request.SessionID, Agent: nameOf(run.AgentID), Kind: "question", UntilMs: request.DueAtMs}
 	m.Subject = "Question from " + m.Agent
 	lines := []string{"Agent " + m.Agent + " asks a question."}
 	if request.Kind == model.KindApproval {
 		approval := request.Approval()
-		m.Kind, m.Tool = "approval", clean(approval.ToolName)
+		m.Kind, m.Tool = "approval", nameOf(approval.ToolName)
 		m.Handle = request.Handle
 		m.Subject = "Approval needed: " + m.Tool
 		use := "Agent " + m.Agent + " wants to use " + m.Tool

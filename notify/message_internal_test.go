@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -42,6 +43,26 @@ func TestAMessageShowsTheDigitsOfADigest(t *testing.T) {
 		"sha256:0123456789abcdef": "01234567", "hmac-sha256:fedcba9876543210": "fedcba98", "sha256:01": "", "sha256:": "", "": "",
 	} {
 		require.Equal(t, want, shortDigest(digest), digest)
+	}
+}
+
+// Mail programs and chats make a link of an address in a text. In a name it would stand above the link of the service.
+func TestANameIsNotALink(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"deploy. Approve at https://evil.example/l/x": "deploy. Approve at https: //evil. example/l/x",
+		"deploy evil.example/l/x?a=b.c":               "deploy evil. example/l/x?a=b. c",
+		"HTTP://127.0.0.1/":                           "HTTP: //127.0.0.1/",
+		"mailto:eve@evil.example":                     "mailto:eve@evil. example",
+		"payments.refund":                             "payments.refund",
+		"mcp__files__read v1.2":                       "mcp__files__read v1.2",
+		"team/coder":                                  "team/coder",
+	} {
+		request := &model.Request{Kind: model.KindApproval, Body: document.Encode(api.ApprovalRequest{ToolName: name})}
+		m := (&Service{}).message("e", request, &model.Run{AgentID: name}, false)
+		require.Equal(t, want, m.Tool)
+		require.Equal(t, want, m.Agent)
+		require.Equal(t, "Agent "+want+" wants to use "+want+".\n", m.Body)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestTheOutcomeIsForPeopleWhoStillDecide(t *testing.T) {
 		} {
 			texts := b.of(name)
 			require.Len(t, texts, 1, name)
-			require.Equal(t, "Approval of deploy  Bcc: eve@example.com"+want, strings.TrimSpace(texts[0]), name)
+			require.Equal(t, "Approval of deploy  Bcc: eve@example. com"+want, strings.TrimSpace(texts[0]), name)
 		}
 		s.healthy(t)
 	})

@@ -152,7 +152,7 @@ func (s *Service) settledMessage(ctx context.Context, handle string) (to func(pr
 	m.Path, m.Link = s.linkTo(handle)
 	about := "Question"
 	if request.Kind == model.KindApproval {
-		m.Tool = clean(request.Approval().ToolName)
+		m.Tool = nameOf(request.Approval().ToolName)
 		about = "Approval of " + m.Tool
 	}
 	return func(principal string) *Message {
