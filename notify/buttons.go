@@ -42,7 +42,7 @@ func addButtons(channel Channel, request *model.Request, agent string, m *Messag
 	m.Buttons = &Buttons{}
 	approval := request.Approval()
 	text, all := detailsOf(&approval)
-	named := clean(approval.ToolName) == approval.ToolName && clean(agent) == agent
+	named := m.Tool == approval.ToolName && m.Agent == agent
 	if !channel.Summary() || !all || !named {
 		return
 	}

@@ -66,27 +66,32 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// linked is what programs make a link of when they show a text.
-var linked = regexp.MustCompile(`://|\.\pL`)
+var (
+	// linked is what programs make a link of when they show a text.
+	linked = regexp.MustCompile(`://|\.\pL`)
+	// identifier is a name such as payments.refund or claude-code:macbook.local. It stays as it is.
+	identifier = regexp.MustCompile(`^[\pL\pM\pN._:-]*$`)
+)
 
-// nameOf returns the name of a tool or an agent, cleaned, with a space in each address of the web or of a mailbox: a person would
-// take the link of an agent, above the one of the service, for that. Names such as payments.refund stay.
-func nameOf(text string) string {
+// nameOn returns the name of a tool or an agent as messages of a channel show it, cleaned. Mail programs and receivers of HTTP channels
+// make links, and a person would take the link of an agent, above the one of the service, for that: each address of
+// the web or of a mailbox has a space in it. Slack and browsers make none, and Slack shows what its buttons allow.
+func nameOn(kind api.ChannelKind, text string) string {
 	text = clean(text)
-	if !strings.ContainsAny(text, " /:@") {
+	if kind == api.ChannelSlack || kind == api.ChannelPush || identifier.MatchString(text) {
 		return text
 	}
 	return linked.ReplaceAllStringFunc(text, func(found string) string { return found[:1] + " " + found[1:] })
 }
 
 // message returns the message about a request. It never contains the input.
-func (s *Service) message(effectID string, request *model.Request, run *model.Run, summary bool) *Message {
-	m := &Message{ID: effectID, Thread: request.SessionID, Agent: nameOf(run.AgentID), Kind: "question", UntilMs: request.DueAtMs}
+func (s *Service) message(effectID string, request *model.Request, run *model.Run, kind api.ChannelKind, summary bool) *Message {
+	m := &Message{ID: effectID, Thread: request.SessionID, Agent: nameOn(kind, run.AgentID), Kind: "question", UntilMs: request.DueAtMs}
 	m.Subject = "Question from " + m.Agent
 	lines := []string{"Agent " + m.Agent + " asks a question."}
 	if request.Kind == model.KindApproval {
 		approval := request.Approval()
-		m.Kind, m.Tool = "approval", nameOf(approval.ToolName)
+		m.Kind, m.Tool = "approval", nameOn(kind, approval.ToolName)
 		m.Handle = request.Handle
 		m.Subject = "Approval needed: " + m.Tool
 		use := "Agent " + m.Agent + " wants to use " + m.Tool

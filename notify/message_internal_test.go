@@ -29,7 +29,7 @@ func TestADeadlineIsShown(t *testing.T) {
 		"kept, without one": {model.KindApproval, `{"tool_name":"deploy","escalation":{"at_deadline":"keep"}}`, 0, ""},
 	} {
 		request := &model.Request{Kind: c.kind, Body: api.JSON(c.body), DueAtMs: c.dueMs}
-		m := (&Service{}).message("e", request, &model.Run{AgentID: "coder"}, false)
+		m := (&Service{}).message("e", request, &model.Run{AgentID: "coder"}, api.ChannelEmail, false)
 		require.Equal(t, c.want, m.Deadline, name)
 		require.Equal(t, c.want != "", strings.Contains(m.Text, "\nDeadline: "+c.want+"\n"), name)
 		require.Equal(t, c.dueMs, m.UntilMs, name)
@@ -46,7 +46,8 @@ func TestAMessageShowsTheDigitsOfADigest(t *testing.T) {
 	}
 }
 
-// Mail programs and chats make a link of an address in a text. In a name it would stand above the link of the service.
+// Mail programs and chats make a link of an address in a text. In a name it would stand above the link of the service. Slack and
+// browsers make none.
 func TestANameIsNotALink(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -54,15 +55,19 @@ func TestANameIsNotALink(t *testing.T) {
 		"deploy evil.example/l/x?a=b.c":               "deploy evil. example/l/x?a=b. c",
 		"HTTP://127.0.0.1/":                           "HTTP: //127.0.0.1/",
 		"mailto:eve@evil.example":                     "mailto:eve@evil. example",
+		"deploy|evil.example?l=x":                     "deploy|evil. example?l=x",
 		"payments.refund":                             "payments.refund",
+		"claude-code:macbook.local":                   "claude-code:macbook.local",
 		"mcp__files__read v1.2":                       "mcp__files__read v1.2",
 		"team/coder":                                  "team/coder",
 	} {
 		request := &model.Request{Kind: model.KindApproval, Body: document.Encode(api.ApprovalRequest{ToolName: name})}
-		m := (&Service{}).message("e", request, &model.Run{AgentID: name}, false)
-		require.Equal(t, want, m.Tool)
-		require.Equal(t, want, m.Agent)
-		require.Equal(t, "Agent "+want+" wants to use "+want+".\n", m.Body)
+		for kind, want := range map[api.ChannelKind]string{api.ChannelEmail: want, api.ChannelHTTP: want, api.ChannelPush: name, api.ChannelSlack: name} {
+			m := (&Service{}).message("e", request, &model.Run{AgentID: name}, kind, false)
+			require.Equal(t, want, m.Tool, kind)
+			require.Equal(t, want, m.Agent, kind)
+			require.Equal(t, "Agent "+want+" wants to use "+want+".\n", m.Body, kind)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		}
 		message.Repeated = begun || effect.Attempts > 1
 	} else {
-		message = s.message(effect.EffectID, request, run, channel.Summary())
+		message = s.message(effect.EffectID, request, run, channel.Kind(), channel.Summary())
 		addButtons(channel, request, run.AgentID, message)
 	}
 	if channel.Kind() != api.ChannelPush {

@@ -174,7 +174,7 @@ func (s *Service) sentTooLate(ctx context.Context, channel Withdrawer, sent *Sen
 	if request, _, err := s.open(ctx, sent.RequestHandle); err != nil {
 		return err
 	} else if request == nil {
-		outcome, err := s.settledMessage(ctx, sent.RequestHandle)
+		outcome, err := s.settledMessage(ctx, channel.Kind(), sent.RequestHandle)
 		if err != nil {
 			return err
 		}

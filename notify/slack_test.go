@@ -258,6 +258,7 @@ func TestNothingUnseenIsAllowedInSlack(t *testing.T) {
 		"long when safe": {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`"` + strings.Repeat("\u202e", 150) + `"`)}, false},
 		"long reason":    {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`1`), Reason: strings.Repeat("y", 700)}, false},
 		"long tool":      {"summary", api.ApprovalRequest{ToolName: "restart " + strings.Repeat("z", 80) + " --force", Input: api.JSON(`1`)}, false},
+		"an address":     {"summary", api.ApprovalRequest{ToolName: "fetch https://db1.example/a", Input: api.JSON(`1`)}, true},
 		"hidden in tool": {"summary", api.ApprovalRequest{ToolName: "restart\u202e", Input: api.JSON(`1`)}, false},
 		"sensitive":      {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`{"key":"hunter2"}`), SensitivePaths: []string{"/key"}}, false},
 	} {
@@ -270,6 +271,9 @@ func TestNothingUnseenIsAllowedInSlack(t *testing.T) {
 			require.NotEmpty(t, buttons["deny"])
 			require.NotEmpty(t, buttons["open"])
 			require.NotContains(t, post.Blocks, "hunter2")
+			if test.allow {
+				require.Contains(t, post.Blocks, "wants to use "+test.approval.ToolName, "the message shows the name that is allowed")
+			}
 			require.Equal(t, test.allow, strings.Contains(post.Blocks, "rich_text_preformatted"))
 			if !test.allow {
 				s.slack.Press(t, slackAda, "allow", buttons["deny"], 1)

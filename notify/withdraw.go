@@ -47,7 +47,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
-	outcome, err := s.settledMessage(ctx, notice.RequestHandle)
+	outcome, err := s.settledMessage(ctx, channel.Kind(), notice.RequestHandle)
 	if err != nil {
 		return false, err
 	}
@@ -131,7 +131,7 @@ func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *Sen
 // settledMessage returns the message to a person that takes the place of the one about a settled request, or nil if the request
 // does not exist any more. The outcome and who decided are for the people who may still decide: others, who left or lost
 // the reach, only stop seeing an open request.
-func (s *Service) settledMessage(ctx context.Context, handle string) (to func(principal string) *Message, err error) {
+func (s *Service) settledMessage(ctx context.Context, kind api.ChannelKind, handle string) (to func(principal string) *Message, err error) {
 	found, err := s.options.Reader.DecisionByHandle(ctx, handle)
 	switch {
 	case refusal.CodeOf(err) == api.CodeRequestNotFound:
@@ -152,7 +152,7 @@ func (s *Service) settledMessage(ctx context.Context, handle string) (to func(pr
 	m.Path, m.Link = s.linkTo(handle)
 	about := "Question"
 	if request.Kind == model.KindApproval {
-		m.Tool = nameOf(request.Approval().ToolName)
+		m.Tool = nameOn(kind, request.Approval().ToolName)
 		about = "Approval of " + m.Tool
 	}
 	return func(principal string) *Message {
