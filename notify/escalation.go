@@ -83,8 +83,7 @@ func (s *Service) identities(ctx context.Context) ([]*auth.Identity, error) {
 }
 
 // selected returns the people whom selectors name, each once, in the order of the selectors, and the groups and roles that fit nobody
-// who may decide. deciders may
-// decide the request. People of a group or a role who may not are left out; a person who is named, also by
+// who may decide. deciders may decide the request. People of a group or a role who may not are left out; a person who is named, also by
 // an on-call source, is returned in any case. A service that requires no credentials has one person, whom every selector names.
 func selected(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) (people, missed []string) {
 	if slices.Equal(deciders, []string{auth.LocalPrincipal}) {

@@ -114,7 +114,8 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 		state.Rounds++
 	}
 	if state.Messages >= api.MaxEscalationMessages {
-		// No step is repeated any more. Later ones still say, in their events, that they reach nobody.
+		// No step is repeated any more. Later ones still say, in their events, that they reach nobody: each once, so the
+		// escalation ends.
 		for i := range done {
 			if done[i] > 0 {
 				done[i] = escalation.Times(&plan.Steps[i])

@@ -293,6 +293,10 @@ func TestEscalationAndSnooze(t *testing.T) {
 	e = explain.Request(&facts)
 	require.EqualValues(t, now+5*minute, e.SnoozedUntilMs)
 	require.Contains(t, e.Text, " You snooze it for the next 5 min.")
+	facts.Request.EscalationState = api.JSON(fmt.Sprintf(`{"next_step":1,"next_at_ms":%d,"messages":%d}`, now+30*minute, api.MaxEscalationMessages))
+	e = explain.Request(&facts)
+	require.Nil(t, e.Next, "a step behind the limit of messages notifies nobody")
+	require.NotContains(t, e.Text, "Next:")
 }
 
 // Whom the steps of an escalation did not reach is said, with the reasons.

@@ -263,7 +263,9 @@ func TestPendingEscalation(t *testing.T) {
 	got = w.explain(t, pending("a", steps("{"+missed)), pending("b", steps(`{"told":[{"who":"user:ada"}],`+missed)))
 	require.Equal(t, "Not reached: group gone (nobody who may decide).", got[0].Text)
 	require.Equal(t, "Messages to ada.", got[1].Text)
-	require.Equal(t, 2, w.reads, "one for each list")
+	limited := fmt.Sprintf(`{"messages":%d,%s`, api.MaxEscalationMessages, waiting[1:])
+	require.Equal(t, "Messages to ada.", w.explain(t, pending("a", steps(limited)))[0].Text, "a step behind the limit of messages notifies nobody")
+	require.Equal(t, 3, w.reads, "one for each list")
 
 	w.channels = nil
 	require.Nil(t, w.explain(t, pending("a", steps(waiting)))[0], "a service that notifies nobody")

@@ -164,13 +164,13 @@ func notReachedText(all []api.ExplainedNotReached) string {
 	return " Not reached: " + allNames(people) + "."
 }
 
-// next returns the next step of a request's escalation, or nil. atMs is when people are notified next.
+// next returns the next step of a request's escalation, or nil if nobody is notified any more. atMs is when people are notified next.
 func next(request *model.Request, atMs int64) *api.ExplainedNext {
 	if !request.Escalates() || atMs == 0 {
 		return nil
 	}
 	progress, escalation := request.Progress(), request.Escalation()
-	if progress.NextAtMs == 0 || progress.NextStep >= len(escalation.Steps) {
+	if progress.NextAtMs == 0 || progress.NextStep >= len(escalation.Steps) || progress.Messages >= api.MaxEscalationMessages {
 		return nil
 	}
 	return &api.ExplainedNext{AtMs: atMs, Does: "notify", Step: int64(progress.NextStep), Who: escalation.Steps[progress.NextStep].Notify}
