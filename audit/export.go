@@ -215,7 +215,15 @@ func (e *export) chain(ctx context.Context, source Source, session *model.Sessio
 		}
 	}
 	if !begun {
-		return nil
+		if sinceMs != 0 || session.LastEventID == 0 {
+			return nil
+		}
+		// Retention has deleted its events and kept the session.
+		end.LastID, end.LastHash = strconv.FormatInt(session.LastEventID, 10), session.LastEventHash
+		e.trailer.Chains++
+		if err := e.write(line{Chain: &chainLine{SessionID: sessionID, AfterID: end.LastID, AfterHash: end.LastHash, Life: life}}); err != nil {
+			return err
+		}
 	}
 	return e.write(line{End: &end})
 }

@@ -53,6 +53,12 @@ type Report struct {
 	// beginning of the export, and not after its EndMs. The export may have been too early for the entry
 	// that the earlier session with the id was deleted, so they may be forged.
 	Young int64
+	// Missing are the sessions that checkpoints name, and that are neither in an export of everything nor in the audit
+	// log as deleted: they were deleted while the export was written, or not by the service. Sorted.
+	Missing []string
+	// Trimmed counts the sessions whose first events are not in an export from the beginning, as retention leaves them.
+	// Nothing in the export shows that it was retention.
+	Trimmed int64
 }
 
 // verifier is the state of a verification.
@@ -220,6 +226,9 @@ func (v *verifier) beginChain(c *chainLine) error {
 		return v.broken("it is of %s, which was not exported", chainCalled(c.SessionID))
 	case v.begun && c.SessionID <= v.session:
 		return v.broken("%s appears twice, or lines were reordered", chainCalled(c.SessionID))
+	}
+	if c.SessionID != "" && lastID > 0 && v.report.SinceMs == 0 {
+		v.report.Trimmed++
 	}
 	v.begun, v.open, v.session, v.lastID, v.lastHash, v.life = true, true, c.SessionID, lastID, c.AfterHash, c.Life
 	if c.SessionID != "" {

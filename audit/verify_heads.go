@@ -240,7 +240,8 @@ func (v *verifier) excuse(sessionID string, timestampMs int64, failed error) err
 	return nil
 }
 
-// countAbsent counts the heads whose sessions are not in the export.
+// countAbsent counts the heads whose sessions are not in the export, and names the sessions whose deletion is
+// not in the audit log.
 func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest map[sessionLife]newestHead) error {
 	if log, absent := newest[sessionLife{}]; absent && v.report.SessionID == "" {
 		return &BrokenError{number, fmt.Sprintf("the audit log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
@@ -248,6 +249,15 @@ func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest 
 	for place := range heads {
 		if _, absent := newest[place.sessionLife]; absent && (v.report.SessionID == "" || v.report.SessionID == place.session) {
 			v.report.Absent++
+		}
+	}
+	for one := range newest {
+		// Without a life it is of a version that did not record deletions. With since_ms, older sessions are left out.
+		if one.life == "" || v.report.SessionID != "" || v.report.SinceMs != 0 || v.deleted[one] || v.young[one.session] {
+			continue
+		}
+		if at, named := slices.BinarySearch(v.report.Missing, one.session); !named {
+			v.report.Missing = slices.Insert(v.report.Missing, at, one.session)
 		}
 	}
 	return nil

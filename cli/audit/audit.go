@@ -102,6 +102,10 @@ type verdict struct {
 	// YoungSessions counts the sessions that checkpoints contradict, unless the earlier session with the id was
 	// deleted while the export was written.
 	YoungSessions int64 `json:"young_sessions"`
+	// TrimmedSessions counts the sessions without their first events, MissingSessions names those that checkpoints
+	// name and that are neither in the file nor deleted by a line of the audit log.
+	TrimmedSessions int64    `json:"trimmed_sessions"`
+	MissingSessions []string `json:"missing_sessions,omitempty"`
 }
 
 // Run verifies the file.
@@ -129,6 +133,7 @@ func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 		Whole: broken == nil, SessionID: report.SessionID, SinceMs: report.SinceMs, ExportedMs: report.AtMs, EndedMs: report.EndMs,
 		Sessions: report.Chains, Events: report.Events, Entries: report.Entries, Redacted: report.Redacted, Unchained: report.Unchained,
 		Checkpoints: report.Checkpoints, SignedEvents: report.Signed, AbsentEvents: report.Absent, YoungSessions: report.Young,
+		TrimmedSessions: report.Trimmed, MissingSessions: report.Missing,
 	}
 	if broken != nil {
 		found.Line, found.Detail = broken.Line, broken.Detail
@@ -145,6 +150,9 @@ func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	return nil
 }
+
+// maxNamed is how many missing sessions the text names.
+const maxNamed = 5
 
 func (v *verdict) print(terminal *console.Console) {
 	if !v.Whole {
@@ -163,6 +171,24 @@ func (v *verdict) print(terminal *console.Console) {
 		fmt.Fprintf(terminal.Stdout, " and %d of sessions that are not in the file", v.AbsentEvents)
 	}
 	fmt.Fprintln(terminal.Stdout)
+	if v.SessionID != "" {
+		fmt.Fprintf(terminal.Stdout, "the file has session %s alone\n", console.Printable(v.SessionID, false))
+	}
+	if v.SinceMs > 0 {
+		fmt.Fprintf(terminal.Stdout, "the file begins at %s: it says nothing about what was before\n", time.UnixMilli(v.SinceMs).UTC().Format(time.RFC3339))
+	}
+	if v.TrimmedSessions > 0 {
+		fmt.Fprintf(terminal.Stdout, "not checked: %d sessions are without their first events, as retention leaves them. "+
+			"Where --keep-runs was never given, somebody has deleted these events.\n", v.TrimmedSessions)
+	}
+	if count := len(v.MissingSessions); count > 0 {
+		shown := strings.Join(v.MissingSessions[:min(count, maxNamed)], ", ")
+		if count > maxNamed {
+			shown += ", …"
+		}
+		fmt.Fprintf(terminal.Stdout, "not checked: %d sessions that checkpoints name are not in the file, and no line says that they were deleted: %s. "+
+			"Export again: if a later file does not say it either, somebody has deleted them.\n", count, console.Printable(shown, false))
+	}
 	if v.YoungSessions > 0 {
 		fmt.Fprintf(terminal.Stdout, "not checked: %d sessions began while the export was written, and have other first events than checkpoints name. "+
 			"Export again: a later file says whether the earlier sessions with their ids were deleted.\n", v.YoungSessions)
