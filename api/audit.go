@@ -54,7 +54,14 @@ type AuditEvent struct {
 	Principal string `json:"principal,omitempty"`
 	// OnBehalfOf is the person whose token it is.
 	OnBehalfOf string `json:"on_behalf_of,omitempty"`
-	GraceMs    int64  `json:"grace_ms,omitzero"`
+	// These are what the new token may do and reach, as in [TokenView].
+	Groups          []string `json:"groups,omitempty"`
+	SessionPrefixes []string `json:"session_prefixes,omitempty"`
+	AgentIDs        []string `json:"agent_ids,omitempty"`
+	MayActFor       bool     `json:"may_act_for,omitzero"`
+	MayAlways       bool     `json:"may_always,omitzero"`
+	ExpiresAtMs     int64    `json:"expires_at_ms,omitzero"`
+	GraceMs         int64    `json:"grace_ms,omitzero"`
 
 	RuleID    string     `json:"rule_id,omitempty"`
 	SessionID string     `json:"session_id,omitempty"`

@@ -28,7 +28,10 @@ func ChangeBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.En
 // created returns the audit entry for a new token. With a nil identity, the actor is the token's
 // issuer or certificate check.
 func (t *Token) created(by *Identity) *journal.Entry {
-	event := api.AuditEvent{Type: api.AuditTokenCreated, TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, OnBehalfOf: t.OnBehalfOf}
+	event := api.AuditEvent{
+		Type: api.AuditTokenCreated, TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, OnBehalfOf: t.OnBehalfOf, Groups: t.Groups,
+		SessionPrefixes: t.SessionPrefixes, AgentIDs: t.AgentIDs, MayActFor: t.MayActFor, MayAlways: t.MayAlways, ExpiresAtMs: t.ExpiresAtMs,
+	}
 	entry := ChangeBy(by, t.CreatedAtMs, event)
 	if by == nil {
 		entry.Actor = t.CreatedBy

@@ -25,6 +25,8 @@ func testAuditLog(t *testing.T, a *rig, keyring *auth.Keyring) {
 
 	made := a.post(t, "/v1/tokens", `{"name":"logged","role":"operator","principal":"user:bo","may_always":true}`, bearer(root)).want(http.StatusCreated)
 	tokenID := made.textAt("token", "token_id")
+	gateway := a.post(t, "/v1/tokens", `{"name":"gateway","role":"operator","principal":"service:gateway","groups":["oncall"],"session_prefixes":["team:"],"agent_ids":["coder"],`+
+		`"may_act_for":true,"may_always":true,"expires_after_ms":60000}`, bearer(root)).want(http.StatusCreated)
 	secret := a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{}`, bearer(root)).want(http.StatusOK).textAt("secret")
 	login := a.post(t, "/v1/login", "", bearer(secret)).want(http.StatusOK)
 	cookie := login.sessionOf()
@@ -49,8 +51,21 @@ func testAuditLog(t *testing.T, a *rig, keyring *auth.Keyring) {
 			told = append(told, line{string(event.Type), entry.Actor, event.Via, event.ByTokenID})
 		}
 		require.NotContains(t, string(entry.Event), secret)
+		if event.Name == "gateway" {
+			view := api.TokenView{
+				TokenID: event.TokenID, Name: event.Name, Role: event.Role, Principal: event.Principal, Groups: event.Groups, SessionPrefixes: event.SessionPrefixes,
+				AgentIDs: event.AgentIDs, MayActFor: event.MayActFor, MayAlways: event.MayAlways, ExpiresAtMs: event.ExpiresAtMs,
+			}
+			var shown struct {
+				Token api.TokenView `json:"token"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(gateway.text), &shown))
+			view.Hint, view.CreatedAtMs, view.CreatedBy = shown.Token.Hint, shown.Token.CreatedAtMs, shown.Token.CreatedBy
+			require.Equal(t, shown.Token, view, "the line says what the token may do")
+		}
 	}
 	require.Equal(t, []line{
+		{"token_created", "user:mara", "token", me},
 		{"token_created", "user:mara", "token", me},
 		{"token_rotated", "user:mara", "token", me},
 		{"signed_in", "user:bo", "token", tokenID},

@@ -72,5 +72,11 @@ func aboutEntry(event *api.AuditEvent) string {
 			parts = append(parts, part)
 		}
 	}
+	if event.MayActFor {
+		parts = append(parts, "(may act for others)")
+	}
+	if event.MayAlways {
+		parts = append(parts, "(may write rules of all sessions)")
+	}
 	return strings.Join(parts, " ")
 }

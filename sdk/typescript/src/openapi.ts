@@ -268,6 +268,7 @@ export interface components {
         /** @description What happened. Members that do not apply are absent. */
         AuditEvent: {
             address_id?: string;
+            agent_ids?: string[];
             /** @description The token that the actor showed. */
             by_token_id?: string;
             channel?: string;
@@ -275,12 +276,18 @@ export interface components {
             /** @description The events that were redacted. */
             event_ids?: string[];
             /** Format: int64 */
+            expires_at_ms?: number;
+            /** Format: int64 */
             grace_ms?: number;
+            /** @description Of a new token, as the next five: what it may do and reach. Lines of an older version are without them. */
+            groups?: string[];
             /** @description The host of a webhook's URL. */
             host?: string;
             key_id?: string;
             /** @description The hash of the first event of a session that was deleted. */
             life?: string;
+            may_act_for?: boolean;
+            may_always?: boolean;
             name?: string;
             on_behalf_of?: string;
             principal?: string;
@@ -289,6 +296,7 @@ export interface components {
             rule_id?: string;
             /** @description Of a rule: its session, or `*`. Of an export: its session. */
             session_id?: string;
+            session_prefixes?: string[];
             /** Format: int64 */
             since_ms?: number;
             /** @description What a rule says, at most 1,000 bytes of it. */

@@ -267,18 +267,24 @@ class AuditEntry(TypedDict):
 class AuditEvent(TypedDict):
     # What happened. Members that do not apply are absent.
     address_id: NotRequired[str]
+    agent_ids: NotRequired[list[str]]
     # The token that the actor showed.
     by_token_id: NotRequired[str]
     channel: NotRequired[str]
     effect: NotRequired[str]
     # The events that were redacted.
     event_ids: NotRequired[list[str]]
+    expires_at_ms: NotRequired[int]
     grace_ms: NotRequired[int]
+    # Of a new token, as the next five: what it may do and reach. Lines of an older version are without them.
+    groups: NotRequired[list[str]]
     # The host of a webhook's URL.
     host: NotRequired[str]
     key_id: NotRequired[str]
     # The hash of the first event of a session that was deleted.
     life: NotRequired[str]
+    may_act_for: NotRequired[bool]
+    may_always: NotRequired[bool]
     name: NotRequired[str]
     on_behalf_of: NotRequired[str]
     principal: NotRequired[str]
@@ -287,6 +293,7 @@ class AuditEvent(TypedDict):
     rule_id: NotRequired[str]
     # Of a rule: its session, or `*`. Of an export: its session.
     session_id: NotRequired[str]
+    session_prefixes: NotRequired[list[str]]
     since_ms: NotRequired[int]
     # What a rule says, at most 1,000 bytes of it.
     text: NotRequired[str]
