@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -89,6 +90,36 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 }
 
 // testNotifications tests the routes of addresses and channels. All callers share the same addresses.
+// testAddressesOfBounds checks that a bound token does not get the messages about what only other tokens of its person reach.
+func testAddressesOfBounds(t *testing.T, a *rig, keyring *auth.Keyring) {
+	bound := func(principal, name string, prefixes, agents []string) string {
+		_, secret := token(t, keyring, api.CreateTokenBody{Name: name, Role: api.RoleOperator, Principal: principal, SessionPrefixes: prefixes, AgentIDs: agents})
+		return secret
+	}
+	add := func(secret string) *reply {
+		return a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"`+a.name("bounds")+`"}`, bearer(secret))
+	}
+	narrow := bound("user:bounds", "ci", []string{"ci:"}, []string{"coder"})
+	add(narrow).want(http.StatusCreated)
+	for name, secret := range map[string]string{
+		"narrower": bound("user:bounds", "nightly", []string{"ci:nightly"}, []string{"coder"}), "an agent": bound("user:coder", "coder", nil, []string{"coder"}),
+		"no bounds": bound("user:all", "all", nil, nil),
+	} {
+		wanted := http.StatusCreated
+		if name == "narrower" {
+			wanted = http.StatusForbidden
+		}
+		require.Equal(t, wanted, add(secret).status, name)
+	}
+	add(narrow).want(http.StatusCreated)
+
+	wider, _ := token(t, keyring, api.CreateTokenBody{Name: "laptop", Role: api.RoleOperator, Principal: "user:bounds", SessionPrefixes: []string{"ci:"}})
+	refused := add(narrow).refused(api.CodeForbidden)
+	require.Contains(t, refused.text, "another token of user:bounds reaches more")
+	require.NoError(t, keyring.Revoke(t.Context(), wider, true))
+	add(narrow).want(http.StatusCreated)
+}
+
 func testNotifications(t *testing.T, a *rig) {
 	browsers(t, a)
 	address := a.name("ada")

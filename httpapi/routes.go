@@ -63,7 +63,7 @@ func (s *Server) routes(options *Options) []wire.Route {
 			Checkpoints: options.Checkpoints, Redactor: options.Redactor,
 		}),
 		hooks.Routes(s.store, bodies, options.Webhooks, options.Logger),
-		people.Routes(options.Notify, bodies),
+		people.Routes(options.Notify, s.access, bodies),
 		[]wire.Route{
 			// Each call over the connection is checked as a call of its own route.
 			wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),

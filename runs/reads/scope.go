@@ -78,6 +78,15 @@ func (s *Scope) FitsID(sessionID string) bool {
 		slices.ContainsFunc(s.SessionPrefixes, func(prefix string) bool { return strings.HasPrefix(sessionID, prefix) })
 }
 
+// Covers reports whether the scope includes everything that another one includes.
+func (s *Scope) Covers(other *Scope) bool {
+	all := func(bounds, within []string, fits func(string) bool) bool {
+		return len(bounds) == 0 || len(within) > 0 && !slices.ContainsFunc(within, func(one string) bool { return !fits(one) })
+	}
+	return all(s.SessionPrefixes, other.SessionPrefixes, s.FitsID) && (s.OwnedBy == "" || s.OwnedBy == other.OwnedBy) &&
+		all(s.AgentIDs, other.AgentIDs, func(agentID string) bool { return slices.Contains(s.AgentIDs, agentID) })
+}
+
 // ReachesSession reports whether the scope includes a session itself, and not only runs of it. The session need not
 // exist if the scope depends only on its id. head reads the session within the scope.
 func (s *Scope) ReachesSession(ctx context.Context, sessionID string, head func(context.Context, string) (*model.Session, error)) (bool, error) {

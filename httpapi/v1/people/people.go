@@ -3,24 +3,27 @@
 package people
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs/reads"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // people has the handlers. notify is nil where the service sends no notifications.
 type people struct {
 	notify *notify.Service
+	access *wire.Access
 	bodies *wire.Bodies
 }
 
 // Routes returns the routes. service is nil where no notifications are sent.
-func Routes(service *notify.Service, bodies *wire.Bodies) []wire.Route {
-	p := &people{service, bodies}
+func Routes(service *notify.Service, access *wire.Access, bodies *wire.Bodies) []wire.Route {
+	p := &people{service, access, bodies}
 	return []wire.Route{
 		// Only deciders are notified, so only they may have messages sent.
 		wire.Get("/v1/me/addresses", auth.Decide, wire.Reply(http.StatusOK, p.listAddresses)),
@@ -65,7 +68,27 @@ func (p *people) addAddress(r *http.Request, body *api.AddressBody) (api.Address
 			return api.Address{}, err
 		}
 	}
+	if err := p.checkReach(r.Context(), caller); err != nil {
+		return api.Address{}, err
+	}
 	return p.notify.Add(r.Context(), caller.Principal, body)
+}
+
+// checkReach returns forbidden for a bound token of a principal that another token lets decide more: the messages to an
+// address are about all of it, and may be enough to decide.
+func (p *people) checkReach(ctx context.Context, caller *auth.Identity) error {
+	scope := reads.ScopeOf(caller)
+	if !scope.Bounded() {
+		return nil
+	}
+	wider, err := p.access.Keyring.ByLink(ctx, caller.Principal, func(other *auth.Identity) bool {
+		reach := reads.ScopeOf(other)
+		return !scope.Covers(&reach)
+	})
+	if err != nil || wider == nil {
+		return err
+	}
+	return refusal.New(api.CodeForbidden, "this token is bound to sessions or agents, and another token of %s reaches more: add the address with that one", caller.Principal)
 }
 
 // verifyAddress verifies an address of the caller by its code.
