@@ -116,8 +116,10 @@ func testAddressesOfBounds(t *testing.T, a *rig, keyring *auth.Keyring) {
 	wider, _ := token(t, keyring, api.CreateTokenBody{Name: "laptop", Role: api.RoleOperator, Principal: "user:bounds", SessionPrefixes: []string{"ci:"}})
 	refused := add(narrow).refused(api.CodeForbidden)
 	require.Contains(t, refused.text, "another token of user:bounds reaches more")
+	a.post(t, pushPath, subscription("https://push.example/"+a.name("bounds")), bearer(narrow)).refused(api.CodeForbidden)
 	require.NoError(t, keyring.Revoke(t.Context(), wider, true))
 	add(narrow).want(http.StatusCreated)
+	a.post(t, pushPath, subscription("https://push.example/"+a.name("bounds")), bearer(narrow)).want(http.StatusCreated)
 }
 
 func testNotifications(t *testing.T, a *rig) {

@@ -88,7 +88,7 @@ func (p *people) checkReach(ctx context.Context, caller *auth.Identity) error {
 	if err != nil || wider == nil {
 		return err
 	}
-	return refusal.New(api.CodeForbidden, "this token is bound to sessions or agents, and another token of %s reaches more: add the address with that one", caller.Principal)
+	return refusal.New(api.CodeForbidden, "this token is bound to sessions or agents, and another token of %s reaches more: add addresses and browsers with that one", caller.Principal)
 }
 
 // verifyAddress verifies an address of the caller by its code.
@@ -115,7 +115,11 @@ func (p *people) getPush(r *http.Request) (api.PushView, error) {
 
 // subscribePush adds a browser of the caller.
 func (p *people) subscribePush(r *http.Request, body *api.PushBody) (api.Address, error) {
-	return p.notify.Subscribe(r.Context(), auth.From(r.Context()).Principal, body)
+	caller := auth.From(r.Context())
+	if err := p.checkReach(r.Context(), caller); err != nil {
+		return api.Address{}, err
+	}
+	return p.notify.Subscribe(r.Context(), caller.Principal, body)
 }
 
 // listChannels returns the channels with their unsent messages.
