@@ -1,11 +1,16 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
+	"log/slog"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -212,6 +217,33 @@ var lifeTests = map[string]func(*harness){
 		requireCode(h, api.CodeEventCursorReset, err)
 		_, _, err = h.store.EventsWithin(h.ctx, reads.EventQuery{RunID: "next", After: last, Limit: 10, MaxBytes: 1000})
 		requireCode(h, api.CodeEventCursorReset, err)
+	},
+	"lives/an export has what retention leaves, and says what it deleted": func(h *harness) {
+		kept, able := h.store.(audit.Checkpoints)
+		require.True(h, able)
+		private, err := signing.Generate()
+		require.NoError(h, err)
+		keys, err := signing.New([]ed25519.PrivateKey{private}, nil, h.clock.NowMs)
+		require.NoError(h, err)
+		h.finish("s", "r")
+		h.addRule("s", "l", anyInput)
+		h.finish("gone", "g")
+		require.NoError(h, audit.NewCheckpointer(kept, keys, slog.New(slog.DiscardHandler)).Look(h.ctx))
+		h.clock.Advance(1)
+		require.Equal(h, 1, h.trim("s", 100).Runs)
+		require.Empty(h, h.events("s"), "the rule keeps the session")
+		h.forgotten("gone", h.store)
+
+		var file bytes.Buffer
+		require.NoError(h, audit.Export(h.ctx, &file, audit.Sources{Log: h.store, Entries: kept, Checkpoints: kept}, keys, audit.Scope{}, kept.NowMs))
+		set, err := keys.Public(h.ctx)
+		require.NoError(h, err)
+		public, err := signing.NewPublic(set)
+		require.NoError(h, err)
+		report, err := audit.Verify(bytes.NewReader(file.Bytes()), public)
+		require.NoError(h, err)
+		require.Equal(h, []int64{1, 1, 1, 0}, []int64{report.Chains, report.Trimmed, report.Absent, report.Events})
+		require.Empty(h, report.Missing)
 	},
 }
 
