@@ -2,9 +2,10 @@ package auth
 
 import (
 	"context"
+	"slices"
 )
 
-// maxOwnTokens is the maximum number of tokens of one person that ByLink reads.
+// maxOwnTokens is the maximum number of tokens of one person that are read at once.
 const maxOwnTokens = 1_000
 
 // ByLink returns the identity with which a person decides by the link in a message: one of their
@@ -27,6 +28,34 @@ func (k *Keyring) ByLink(ctx context.Context, principal string, fits func(*Ident
 		}
 		return nil, nil
 	}
+	tokens, err := k.decidingTokens(ctx, principal)
+	for i := range tokens {
+		token := &tokens[i]
+		if token.vouched() && usedAtMs(token)+MaxIssuedSignInMs <= k.nowMs() {
+			continue
+		}
+		identity := token.Identity()
+		identity.Via, identity.MayActFor, identity.MayAlways = ViaLink, false, false
+		if fits(identity) {
+			return identity, nil
+		}
+	}
+	return nil, err
+}
+
+// DecidersOf returns the identities of one person that [Keyring.Deciders] counts: the person gets messages about all that
+// they reach. Errors: errors of [Tokens].
+func (k *Keyring) DecidersOf(ctx context.Context, principal string) (deciders []*Identity, err error) {
+	tokens, err := k.decidingTokens(ctx, principal)
+	for i := range tokens {
+		deciders = append(deciders, tokens[i].Identity())
+	}
+	return deciders, err
+}
+
+// decidingTokens returns a person's active tokens that may decide. Of the identities of an issuer or of certificates it
+// returns only the one used last.
+func (k *Keyring) decidingTokens(ctx context.Context, principal string) ([]Token, error) {
 	tokens, err := k.tokens.TokensOf(ctx, principal, k.nowMs(), maxOwnTokens)
 	if err != nil {
 		return nil, err
@@ -38,18 +67,9 @@ func (k *Keyring) ByLink(ctx context.Context, principal string, fits func(*Ident
 			newest = max(newest, usedAtMs(&tokens[i]))
 		}
 	}
-	for i := range tokens {
-		token := &tokens[i]
-		if usedMs := usedAtMs(token); token.vouched() && (usedMs != newest || usedMs+MaxIssuedSignInMs <= k.nowMs()) {
-			continue
-		}
-		identity := token.Identity()
-		identity.Via, identity.MayActFor, identity.MayAlways = ViaLink, false, false
-		if identity.May(Decide) && fits(identity) {
-			return identity, nil
-		}
-	}
-	return nil, nil
+	return slices.DeleteFunc(tokens, func(t Token) bool {
+		return !RoleMay(t.Role, Decide) || t.vouched() && usedAtMs(&t) != newest
+	}), nil
 }
 
 // usedAtMs returns when a token was last used, or when it was created.

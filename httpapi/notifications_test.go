@@ -89,9 +89,8 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 	})
 }
 
-// testNotifications tests the routes of addresses and channels. All callers share the same addresses.
 // testAddressesOfBounds checks that a bound token does not get the messages about what only other tokens of its person reach.
-func testAddressesOfBounds(t *testing.T, a *rig, keyring *auth.Keyring) {
+func testAddressesOfBounds(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
 	bound := func(principal, name string, prefixes, agents []string) string {
 		_, secret := token(t, keyring, api.CreateTokenBody{Name: name, Role: api.RoleOperator, Principal: principal, SessionPrefixes: prefixes, AgentIDs: agents})
 		return secret
@@ -120,8 +119,24 @@ func testAddressesOfBounds(t *testing.T, a *rig, keyring *auth.Keyring) {
 	require.NoError(t, keyring.Revoke(t.Context(), wider, true))
 	add(narrow).want(http.StatusCreated)
 	a.post(t, pushPath, subscription("https://push.example/"+a.name("bounds")), bearer(narrow)).want(http.StatusCreated)
+
+	other := bound("user:teams", "b", []string{"b:"}, nil)
+	add(other).want(http.StatusCreated)
+	add(bound("user:teams", "a", []string{"a:"}, nil)).refused(api.CodeForbidden)
+	add(other).refused(api.CodeForbidden)
+	add(bound("user:teams", "both", []string{"a:", "b:"}, nil)).want(http.StatusCreated)
+
+	// An identity of an issuer is still sent messages a day after its last use, when links do not decide by it.
+	yesterday := time.Now().UnixMilli() - auth.MaxIssuedSignInMs
+	earlier := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, Issuer: true, NewID: runs.NewID, NowMs: func() int64 { return yesterday }})
+	_, _, err := earlier.SignInByIssuer(t.Context(), &auth.Assertion{
+		By: auth.ByIssuer, Subject: "bounds", Name: "bounds", Principal: "user:bounds", Role: api.RoleOperator, IssuedAtMs: yesterday, ExpiresAtMs: yesterday + 1,
+	})
+	require.NoError(t, err)
+	add(narrow).refused(api.CodeForbidden)
 }
 
+// testNotifications tests the routes of addresses and channels. All callers share the same addresses.
 func testNotifications(t *testing.T, a *rig) {
 	browsers(t, a)
 	address := a.name("ada")

@@ -216,7 +216,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	t.Run("what an agent without bounds reaches", func(t *testing.T) { testOwn(t, a, keyring) })
 	t.Run("browsers", func(t *testing.T) { testSignIn(t, a, keyring, store) })
 	t.Run("the audit's own log", func(t *testing.T) { testAuditLog(t, a, keyring) })
-	t.Run("addresses of bound tokens", func(t *testing.T) { testAddressesOfBounds(t, a, keyring) })
+	t.Run("addresses of bound tokens", func(t *testing.T) { testAddressesOfBounds(t, a, keyring, store) })
 	t.Run("tickets", func(t *testing.T) { testTickets(t, a, keyring) })
 	t.Run("who decided", func(t *testing.T) {
 		operator := ofRole(t, keyring, api.RoleOperator)

@@ -74,21 +74,24 @@ func (p *people) addAddress(r *http.Request, body *api.AddressBody) (api.Address
 	return p.notify.Add(r.Context(), caller.Principal, body)
 }
 
-// checkReach returns forbidden for a bound token of a principal that another token lets decide more: the messages to an
-// address are about all of it, and may be enough to decide.
+// checkReach returns forbidden for a bound token that does not reach all that the other tokens of its principal reach: the
+// messages to an address are about all of it, and may be enough to decide.
 func (p *people) checkReach(ctx context.Context, caller *auth.Identity) error {
 	scope := reads.ScopeOf(caller)
 	if !scope.Bounded() {
 		return nil
 	}
-	wider, err := p.access.Keyring.ByLink(ctx, caller.Principal, func(other *auth.Identity) bool {
-		reach := reads.ScopeOf(other)
-		return !scope.Covers(&reach)
-	})
-	if err != nil || wider == nil {
+	deciders, err := p.access.Keyring.DecidersOf(ctx, caller.Principal)
+	if err != nil {
 		return err
 	}
-	return refusal.New(api.CodeForbidden, "this token is bound to sessions or agents, and another token of %s reaches more: add addresses and browsers with that one", caller.Principal)
+	for _, other := range deciders {
+		if reach := reads.ScopeOf(other); !scope.Covers(&reach) {
+			return refusal.New(api.CodeForbidden, "this token is bound to sessions or agents, and another token of %s reaches more, which the messages would show: "+
+				"add addresses and browsers with a token that reaches all of it", caller.Principal)
+		}
+	}
+	return nil
 }
 
 // verifyAddress verifies an address of the caller by its code.
