@@ -30,6 +30,11 @@ func TestASessionThatWasTakenAwayIsNamed(t *testing.T) {
 		delete(d.ledger, id)
 	}
 	require.Equal(t, []string{"a", "b"}, missing(audit.Scope{}))
+	d.add(t, "a", `{"type":"progress","text":"another session with the id"}`)
+	c.Notice(d.moved("a", 1000))
+	require.NoError(t, c.Look(t.Context()))
+	delete(d.ledger, "a")
+	require.Equal(t, []string{"a", "b"}, missing(audit.Scope{}), "each id once")
 	require.Empty(t, missing(audit.Scope{SinceMs: 1001}), "what is older is not in the file")
 	require.Empty(t, missing(audit.Scope{SessionID: "c"}))
 

@@ -256,10 +256,11 @@ func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest 
 		if one.life == "" || v.report.SessionID != "" || v.report.SinceMs != 0 || v.deleted[one] || v.young[one.session] {
 			continue
 		}
-		if at, named := slices.BinarySearch(v.report.Missing, one.session); !named {
-			v.report.Missing = slices.Insert(v.report.Missing, at, one.session)
-		}
+		v.report.Missing = append(v.report.Missing, one.session)
 	}
+	// A session may have had several lives, and heads in several passes.
+	slices.Sort(v.report.Missing)
+	v.report.Missing = slices.Compact(v.report.Missing)
 	return nil
 }
 
