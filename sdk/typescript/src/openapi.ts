@@ -279,7 +279,7 @@ export interface components {
             expires_at_ms?: number;
             /** Format: int64 */
             grace_ms?: number;
-            /** @description Of a new token, as the next five: what it may do and reach. Lines of an older version are without them. */
+            /** @description Of a new token, as `session_prefixes`, `agent_ids`, `may_act_for`, `may_always` and `expires_at_ms`: what it may do and reach. Lines of an older version are without them. */
             groups?: string[];
             /** @description The host of a webhook's URL. */
             host?: string;

@@ -276,7 +276,8 @@ class AuditEvent(TypedDict):
     event_ids: NotRequired[list[str]]
     expires_at_ms: NotRequired[int]
     grace_ms: NotRequired[int]
-    # Of a new token, as the next five: what it may do and reach. Lines of an older version are without them.
+    # Of a new token, as `session_prefixes`, `agent_ids`, `may_act_for`, `may_always` and `expires_at_ms`: what it may do and
+    # reach. Lines of an older version are without them.
     groups: NotRequired[list[str]]
     # The host of a webhook's URL.
     host: NotRequired[str]
