@@ -29,6 +29,7 @@ var (
 	wholeTable    = regexp.MustCompile(`(?i)^(VACUUM FULL|CLUSTER|LOCK|TRUNCATE|REFRESH)`)
 	changedRows   = regexp.MustCompile(`(?i)^(?:UPDATE|DELETE FROM)\s+([a-z_]+)`)
 	strongLock    = regexp.MustCompile(`(?i)^(?:ALTER TABLE|DROP TABLE|CREATE (?:OR REPLACE )?TRIGGER|DROP TRIGGER)`)
+	lockTimeout   = regexp.MustCompile(`(?i)^SET lock_timeout = (.*)`)
 	validate      = regexp.MustCompile(`(?i)VALIDATE CONSTRAINT`)
 	functionStart = "-- +goose StatementBegin"
 )
@@ -61,19 +62,28 @@ func statementsOf(text string) (statements []string, transaction bool) {
 func faults(text string) (found []string) {
 	statements, transaction := statementsOf(text)
 	made := map[string]bool{}
-	locked := false
+	locked, waits := false, false
 	for _, s := range statements {
 		fault := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)+": "+s) }
 		if table := madeTable.FindStringSubmatch(s); table != nil {
 			made[table[1]] = true
 			continue
 		}
+		if timeout := lockTimeout.FindStringSubmatch(s); timeout != nil {
+			waits = timeout[1] == "0"
+			continue
+		}
 		if index := anyIndex.FindStringSubmatch(s); index != nil {
 			table := indexedTable.FindStringSubmatch(s)
 			if ofNew := table != nil && made[table[1]]; index[2] == "" && !ofNew {
 				fault("an index that is not made or dropped CONCURRENTLY")
+			} else if !ofNew && !waits {
+				fault("an index that is given up behind a long read; SET lock_timeout = 0 before it")
 			}
 			continue
+		}
+		if waits && strongLock.MatchString(s) {
+			fault("a lock that others queue behind without end; take it before SET lock_timeout = 0")
 		}
 		if wholeTable.MatchString(s) {
 			fault("a statement that locks a whole table")
@@ -169,6 +179,9 @@ func TestTheJudgeKnowsWhatBlocks(t *testing.T) {
 		"ALTER TABLE runs ADD COLUMN a text; UPDATE runs SET a = 'x'",
 		"CREATE TRIGGER t AFTER UPDATE ON rules EXECUTE FUNCTION f(); UPDATE rules SET a = 1",
 		"VACUUM FULL runs",
+		"-- +goose NO TRANSACTION\nCREATE INDEX CONCURRENTLY i ON runs (a)",
+		"-- +goose NO TRANSACTION\nSET lock_timeout = 0; SET lock_timeout = '1s'; DROP INDEX CONCURRENTLY i",
+		"-- +goose NO TRANSACTION\nSET lock_timeout = 0; ALTER TABLE runs ADD COLUMN a text",
 		"LOCK TABLE runs",
 		"-- +goose StatementBegin\nDO $$ BEGIN UPDATE runs SET a = 1; END $$;\n-- +goose StatementEnd",
 	} {
@@ -179,7 +192,7 @@ func TestTheJudgeKnowsWhatBlocks(t *testing.T) {
 		"ALTER TABLE runs ADD COLUMN a text; ALTER TABLE runs ADD COLUMN b bigint NOT NULL DEFAULT 0",
 		"ALTER TABLE runs DROP CONSTRAINT c, ADD CONSTRAINT c CHECK (a > 0) NOT VALID",
 		"-- +goose NO TRANSACTION\nALTER TABLE runs ADD CONSTRAINT c CHECK (a > 0) NOT VALID; ALTER TABLE runs VALIDATE CONSTRAINT c",
-		"-- +goose NO TRANSACTION\nALTER TABLE runs ADD COLUMN a text; UPDATE runs SET a = 'x'; CREATE INDEX CONCURRENTLY i ON runs (a)",
+		"-- +goose NO TRANSACTION\nALTER TABLE runs ADD COLUMN a text; UPDATE runs SET a = 'x'; SET lock_timeout = 0; CREATE INDEX CONCURRENTLY i ON runs (a)",
 		"UPDATE rules SET a = 1",
 		"-- CREATE INDEX i ON runs (a);\nSELECT 1",
 		"-- +goose StatementBegin\nCREATE FUNCTION f() RETURNS trigger AS $$ BEGIN UPDATE runs SET a = 1; END $$;\n-- +goose StatementEnd",

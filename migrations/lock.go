@@ -20,7 +20,7 @@ type advisoryLock struct{}
 const lockInterval = 100 * time.Millisecond
 
 // LockTimeout is how long a step on Postgres waits for a lock, and so how long it blocks the
-// transactions queued behind it.
+// transactions queued behind it. Making an index blocks none and waits.
 const LockTimeout = time.Second
 
 // lockPause lets the queued transactions run before the step is retried.
@@ -49,6 +49,17 @@ var _ lock.SessionLocker = advisoryLock{}
 // advisoryLockID is any number that nothing else locks in the same database.
 const advisoryLockID int64 = 0x686f6c64706f696e // "holdpoin"
 
+// The time-outs of a connection while it migrates, and after: those that a role or the URL sets for ordinary statements
+// would end a large step each time. A step without a transaction turns the one for locks off where nobody queues behind it.
+const (
+	migratingSettings = `
+SELECT set_config(s.name, CASE s.name WHEN 'lock_timeout' THEN $1 ELSE '0' END, false)
+FROM pg_settings AS s WHERE s.name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')`
+	usualSettings = `
+SELECT set_config(s.name, s.reset_val, false)
+FROM pg_settings AS s WHERE s.name IN ('lock_timeout', 'statement_timeout', 'transaction_timeout')`
+)
+
 func (advisoryLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	for {
 		var locked bool
@@ -56,7 +67,10 @@ func (advisoryLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 			return fmt.Errorf("lock the migrations: %w", err)
 		}
 		if locked {
-			return setLockTimeout(ctx, conn, LockTimeout)
+			if _, err := conn.ExecContext(ctx, migratingSettings, strconv.FormatInt(LockTimeout.Milliseconds(), 10)); err != nil {
+				return fmt.Errorf("set the time-outs of migrations: %w", err)
+			}
+			return nil
 		}
 		if err := pause(ctx, lockInterval); err != nil {
 			return fmt.Errorf("lock the migrations: %w", err)
@@ -68,13 +82,8 @@ func (advisoryLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", advisoryLockID); err != nil {
 		return fmt.Errorf("unlock the migrations: %w", err)
 	}
-	return setLockTimeout(ctx, conn, 0)
-}
-
-func setLockTimeout(ctx context.Context, conn *sql.Conn, timeout time.Duration) error {
-	text := strconv.FormatInt(timeout.Milliseconds(), 10) + "ms"
-	if _, err := conn.ExecContext(ctx, "SELECT set_config('lock_timeout', $1, false)", text); err != nil {
-		return fmt.Errorf("set the time-out of locks: %w", err)
+	if _, err := conn.ExecContext(ctx, usualSettings); err != nil {
+		return fmt.Errorf("reset the time-outs of migrations: %w", err)
 	}
 	return nil
 }

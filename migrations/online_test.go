@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -112,4 +113,79 @@ func TestReplicasDecideWhileOneMigrates(t *testing.T) {
 	group.Wait()
 	decide()
 	require.NoError(t, m.Check(ctx))
+}
+
+// Making an index waits for every older snapshot of the database, such as that of pg_dump or of doctor, and blocks
+// no decision meanwhile. If it gave up after LockTimeout, it would be made from the start again and again, and never be
+// done where some read of more than a second is always under way.
+func TestAnIndexIsMadeOnceBehindALongRead(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	url := postgrestest.URL(t, postgrestest.Empty())
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	db := closing(t, stdlib.OpenDB(*config))
+	first, err := migrations.NewOf(db, migrations.Postgres, baseline(t))
+	require.NoError(t, err)
+	_, err = first.Up(ctx)
+	require.NoError(t, err)
+	connect := func() *pgx.Conn {
+		conn, err := pgx.Connect(ctx, url)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(ctx))) })
+		return conn
+	}
+	reader, watcher := connect(), connect()
+	read, err := reader.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	require.NoError(t, err)
+	_, err = read.Exec(ctx, "SELECT count(*) FROM pg_class")
+	require.NoError(t, err)
+
+	m, err := migrations.NewOf(db, migrations.Postgres, withExample(t))
+	require.NoError(t, err)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := m.Up(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	made := map[uint32]bool{}
+	watch := func() (waited bool) {
+		var index uint32
+		require.NoError(t, watcher.QueryRow(ctx, `
+SELECT coalesce((SELECT c.oid FROM pg_class AS c WHERE c.relname = 'events_of_requests'), 0),
+	EXISTS (SELECT FROM pg_locks AS k WHERE NOT k.granted AND clock_timestamp() - k.waitstart > $1)`, 2*migrations.LockTimeout).Scan(&index, &waited))
+		if index != 0 {
+			made[index] = true
+		}
+		return waited
+	}
+	for !watch() && len(made) <= 1 {
+	}
+	require.NoError(t, read.Rollback(ctx))
+	group.Wait()
+	watch()
+	require.Len(t, made, 1, "it is made once")
+	require.NoError(t, m.Check(ctx))
+}
+
+// A role's statement_timeout, or the URL's, would end the making of a large index each time.
+func TestAStepHasNoTimeoutOfOrdinaryStatements(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	config, err := pgx.ParseConfig(postgrestest.URL(t, postgrestest.Empty()))
+	require.NoError(t, err)
+	config.RuntimeParams["statement_timeout"] = "1h"
+	db := closing(t, stdlib.OpenDB(*config))
+	const step = "-- +goose Up\nCREATE TABLE seen AS SELECT current_setting('lock_timeout') AS locks, current_setting('statement_timeout') AS statements;\n-- +goose Down\nDROP TABLE seen;"
+	m, err := migrations.NewOf(db, migrations.Postgres, fstest.MapFS{"postgres/00001_seen.sql": {Data: []byte(step)}})
+	require.NoError(t, err)
+	_, err = m.Up(ctx)
+	require.NoError(t, err)
+	var during, after [2]string
+	require.NoError(t, db.QueryRowContext(ctx, "SELECT locks, statements FROM seen").Scan(&during[0], &during[1]))
+	require.Equal(t, [2]string{"1s", "0"}, during)
+	require.NoError(t, db.QueryRowContext(ctx, "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')").Scan(&after[0], &after[1]))
+	require.Equal(t, [2]string{"0", "1h"}, after)
 }
