@@ -21,6 +21,10 @@ const (
 	// restartAt is the length of the log at which the lane waits for the rest of a checkpoint,
 	// so that the log restarts.
 	restartAt = 4000
+	// longAt is the length at which the log is warned of: some read has kept it from restarting.
+	longAt = 1 << 16
+	// logSizeLimit is the size in bytes to which a log that was longer is cut when it restarts.
+	logSizeLimit = 64 << 20
 )
 
 // checkpoints copy the write-ahead log into the database file outside of the lane. Within a
@@ -29,7 +33,9 @@ const (
 // Such a checkpoint rarely reaches the end of a growing log, which is when the log restarts.
 // Once the log is long, the small rest is copied on the lane's own connection.
 type checkpoints struct {
-	every, restart int
+	every, restart, long int
+	// warned is the length of the log at the last warning, 0 since it restarted.
+	warned int
 
 	reader  *connection
 	writers *pool
@@ -44,7 +50,7 @@ type checkpoints struct {
 // newCheckpoints observes the writers' commits. It checkpoints on a connection of its own.
 func newCheckpoints(reader *connection, writers *pool, logger *slog.Logger) *checkpoints {
 	k := &checkpoints{
-		every: checkpointEvery, restart: restartAt, reader: reader, writers: writers, logger: logger,
+		every: checkpointEvery, restart: restartAt, long: longAt, reader: reader, writers: writers, logger: logger,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	writers.released = k.note
@@ -95,8 +101,16 @@ func (k *checkpoints) checkpoint() {
 	if err == nil && length >= k.restart {
 		err = k.finish()
 	}
-	if err != nil && !errors.Is(err, runs.ErrClosed) && k.logger != nil {
+	switch {
+	case k.logger == nil:
+	case err != nil && !errors.Is(err, runs.ErrClosed):
 		k.logger.Warn("the write-ahead log is not copied into the database file", slog.Any("error", err))
+	case err == nil && length < k.long:
+		k.warned = 0
+	case err == nil && length >= 2*k.warned:
+		k.warned = length
+		k.logger.Warn("the write-ahead log grows: a read of the database file has been open for long, perhaps by another program",
+			slog.Int("megabytes", length>>8))
 	}
 }
 

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
@@ -85,6 +89,53 @@ func TestTheLogBeginsAnew(t *testing.T) {
 	require.Less(t, log.Size(), int64(600*4120), "of %d frames", k.written)
 	require.Greater(t, k.written, 1000)
 	require.NoError(t, reader.close())
+}
+
+// TestALongReadIsNamedAndItsLogShrinks: a read that stays open keeps the log from restarting, which would fill the disk
+// unnoticed. Once the read has ended, the disk gets the space back.
+func TestALongReadIsNamedAndItsLogShrinks(t *testing.T) {
+	t.Parallel()
+	store, path := openCheckpointed(t)
+	writer, err := store.writers.acquire(t.Context())
+	require.NoError(t, err)
+	rows := storetest.ReadRows(t, writer.conn, "PRAGMA journal_size_limit")
+	require.EqualValues(t, logSizeLimit, rows[0]["journal_size_limit"])
+	_, err = writer.conn.ExecContext(t.Context(), "PRAGMA journal_size_limit = 400000")
+	require.NoError(t, err)
+	reader, err := newConnection(t.Context(), store.owned.read)
+	require.NoError(t, err)
+	var logged bytes.Buffer
+	k := newCheckpoints(reader, store.writers, slog.New(slog.NewTextHandler(&logged, nil)))
+	k.every, k.restart, k.long = 50, 100, 300
+	store.writers.release(writer)
+	size := func() int64 {
+		log, err := os.Stat(path + "-wal")
+		require.NoError(t, err)
+		return log.Size()
+	}
+	write := func() {
+		appendEvents(t, store, "r")
+		<-k.wake
+		k.checkpoint()
+	}
+	require.NoError(t, store.reads.Snapshot(t.Context(), func(ask func(...read.Query) error) error {
+		require.NoError(t, ask(read.Query{SQL: "SELECT count(*) FROM events", Read: func(rows columns.Rows) error {
+			return columns.Each(rows, columns.Itself[int64], func(*int64) {})
+		}}))
+		for range 15 {
+			write()
+		}
+		return nil
+	}))
+	require.Greater(t, size(), int64(900*4096))
+	warnings := strings.Count(logged.String(), "a read of the database file has been open for long")
+	require.Greater(t, warnings, 1)
+	require.Less(t, warnings, 5, "at each doubling: %s", logged.String())
+	for range 3 {
+		write()
+	}
+	require.LessOrEqual(t, size(), int64(600*4120))
+	require.Equal(t, warnings, strings.Count(logged.String(), "level=WARN"))
 }
 
 // TestTheCounterOfWrittenFramesWraps: SQLite counts in 31 bits, and the log is copied after that, too.

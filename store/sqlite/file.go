@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -28,9 +29,9 @@ type file struct {
 }
 
 // Settings of every connection, and of the two kinds.
-const (
+var (
 	settings      = "_busy_timeout=5000&_foreign_keys=1&_dqs=0&_pragma=temp_store(memory)"
-	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16000)"
+	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16000)&_pragma=journal_size_limit(" + strconv.Itoa(logSizeLimit) + ")"
 	readSettings  = settings + "&_query_only=1&_pragma=cache_size(-16384)"
 )
 
