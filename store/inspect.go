@@ -11,7 +11,7 @@ import (
 
 // Inspector is a database that is open for reading alone.
 type Inspector interface {
-	model.Walker
+	model.StorageChecker
 	// Close closes the connection to the database.
 	Close() error
 }

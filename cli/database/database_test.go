@@ -1,6 +1,7 @@
 package database
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,6 +39,10 @@ func TestStartErrorsSayWhatToDo(t *testing.T) {
 	require.NoError(t, os.Mkdir(path+".lock", 0o700))
 	_, err := Flag{Database: "sqlite:" + path}.Open(t.Context(), store.Options{})
 	require.ErrorContains(t, err, "its directory, where SQLite creates more files")
+	path = filepath.Join(t.TempDir(), "holdpoint.db")
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("no database"), 1000), 0o600))
+	_, err = Flag{Database: "sqlite:" + path}.Open(t.Context(), store.Options{})
+	require.ErrorContains(t, err, "restore a backup")
 	for _, err := range []error{stateError("XX000"), errors.New("other")} {
 		require.Equal(t, err, Flag{}.explain(err))
 	}

@@ -24,7 +24,7 @@ type Doctor struct {
 
 // Help returns the text below the flags in --help.
 func (c *Doctor) Help() string {
-	return "Opens the database read-only, and may run while the service is running.\n\n" +
+	return "Opens the database read-only, and may run while the service is running. Of SQLite it also checks the file's pages and indexes.\n\n" +
 		"Exit codes: 0 no findings, 1 findings, 2 usage, 3 the check could not run."
 }
 

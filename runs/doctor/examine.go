@@ -56,9 +56,24 @@ func Examine(ctx context.Context, walker model.Walker, report func(Finding)) (Su
 		requests:  map[runs.RequestKey]*request{},
 		effectIDs: map[string]bool{}, answered: map[runs.RequestKey]bool{},
 	}
+	if checker, able := walker.(model.StorageChecker); able {
+		if err := checker.CheckStorage(ctx, e.damaged); err != nil {
+			return e.summary, err
+		}
+	}
 	err := walker.Walk(ctx, e.visit)
+	if err != nil && ctx.Err() == nil && e.summary.Findings[StorageDamaged] > 0 {
+		e.sessionID = ""
+		e.damaged("not all rows can be read: " + err.Error()) // the report so far says why
+		err = nil
+	}
 	return e.summary, err
 }
+
+// storageDamaged says what the finding of [model.StorageChecker] means.
+const storageDamaged = "Pages of SQLite's file are damaged, an index lacks rows, or Postgres's `claimable_runs` differs from the runs that can be claimed."
+
+func (e *examiner) damaged(fault string) { e.find(StorageDamaged, Finding{}, fault) }
 
 // examiner holds the state of the session being checked.
 type examiner struct {

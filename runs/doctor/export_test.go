@@ -10,7 +10,7 @@ type Invariant struct {
 
 // Invariants returns every invariant that [Examine] checks, one for each code.
 func Invariants() []Invariant {
-	all := []Invariant{{SessionMissing, "Rows carry the id of a session that does not exist. They are not checked further."}}
+	all := []Invariant{{StorageDamaged, storageDamaged}, {SessionMissing, "Rows carry the id of a session that does not exist. They are not checked further."}}
 	all = append(all, activeRunInvariants.list()...)
 	all = append(all, sessionInvariants.list()...)
 	all = append(all, eventInvariants.list()...)

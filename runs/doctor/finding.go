@@ -5,6 +5,7 @@ type Code string
 
 // The codes. [Invariants] says what each means.
 const (
+	StorageDamaged        Code = "storage_damaged"
 	SessionMissing        Code = "session_missing"
 	ActiveRunTwice        Code = "active_run_twice"
 	ActiveRunWrong        Code = "active_run_wrong"

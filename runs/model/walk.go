@@ -17,6 +17,17 @@ type Walker interface {
 	Walk(ctx context.Context, visit func(*SessionRows) error) error
 }
 
+// StorageChecker is a Walker of a database that keeps the same facts twice, such as in an index.
+type StorageChecker interface {
+	Walker
+	// CheckStorage calls report with each fault of what the database derives from the rows, at most
+	// [MaxStorageFaults] times. It is read-only and blocks no writer. Errors: as for Walk.
+	CheckStorage(ctx context.Context, report func(fault string)) error
+}
+
+// MaxStorageFaults bounds the faults of [StorageChecker]: one bad page may cause very many.
+const MaxStorageFaults = 100
+
 // RowSequence yields rows one by one. An error comes last, with a nil row. Range over it at most
 // once, and only during the visit.
 type RowSequence[R any] = iter.Seq2[*R, error]

@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	_ model.Walker = (*Store)(nil)
-	_ model.Walker = (*Inspector)(nil)
+	_ model.Walker         = (*Store)(nil)
+	_ model.StorageChecker = (*Inspector)(nil)
 )
 
 // Inspector reads a database on its own connection and never writes to it.
@@ -59,6 +59,38 @@ func checkSchema(ctx context.Context, config *pgx.ConnConfig) (err error) {
 // Walk implements [model.Walker]. Meanwhile the server keeps the row versions of its snapshot.
 func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	return walk(ctx, i.conn, visit)
+}
+
+// sqlUnlisted compares claimable_runs, which triggers write, with the runs.
+const sqlUnlisted = `
+SELECT coalesce(r.session_id, c.session_id), coalesce(r.run_id, c.run_id), c.run_id IS NULL, r.run_id IS NULL
+FROM (SELECT one.session_id, one.run_id, one.agent_id, one.claimable_at_ms FROM runs AS one WHERE one.claimable_at_ms IS NOT NULL) AS r
+FULL JOIN claimable_runs AS c ON c.session_id = r.session_id AND c.run_id = r.run_id
+WHERE (r.agent_id, r.claimable_at_ms) IS DISTINCT FROM (c.agent_id, c.claimable_at_ms)
+LIMIT $1::bigint`
+
+// CheckStorage implements [model.StorageChecker].
+func (i *Inspector) CheckStorage(ctx context.Context, report func(fault string)) error {
+	rows, err := i.conn.Query(ctx, sqlUnlisted, int64(model.MaxStorageFaults))
+	if err != nil {
+		return readFailure(ctx, err)
+	}
+	defer rows.Close()
+	type unlisted struct {
+		sessionID, runID      string
+		withoutRow, withoutIt bool
+	}
+	targets := func(u *unlisted) []any { return []any{&u.sessionID, &u.runID, &u.withoutRow, &u.withoutIt} }
+	return readFailure(ctx, columns.Each(rows, targets, func(u *unlisted) {
+		fault := "says something else than the run"
+		switch {
+		case u.withoutRow:
+			fault = "lacks the run, and no worker gets it"
+		case u.withoutIt:
+			fault = "has the run, which cannot be claimed"
+		}
+		report(fmt.Sprintf("claimable_runs %s: %s of session %s", fault, u.runID, u.sessionID))
+	}))
 }
 
 // Close closes the connection.

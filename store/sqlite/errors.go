@@ -41,6 +41,12 @@ func CannotWrite(err error) bool {
 	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
 }
 
+// Damaged reports whether SQLite found a file damaged, or not to be one of its databases.
+func Damaged(err error) bool {
+	code := resultCode(err)
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
 // failed classifies a failure inside a transaction for its callers. Only this function
 // interprets SQLite's result codes.
 func failed(doing string, err error) error {

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -15,8 +18,8 @@ import (
 )
 
 var (
-	_ model.Walker = (*Store)(nil)
-	_ model.Walker = (*Inspector)(nil)
+	_ model.Walker         = (*Store)(nil)
+	_ model.StorageChecker = (*Inspector)(nil)
 )
 
 // Inspector reads a database file and never writes to it. It does not need the lock that
@@ -68,6 +71,29 @@ func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) err
 	}
 	defer conn.Close()
 	return walk(ctx, conn, visit)
+}
+
+// CheckStorage implements [model.StorageChecker]: it reads every page, and compares each index with its table.
+func (i *Inspector) CheckStorage(ctx context.Context, report func(fault string)) error {
+	err := i.checkPages(ctx, report)
+	if resultCode(err) == sqlite3.SQLITE_CORRUPT {
+		report(err.Error()) // the check ends at a page that it cannot go on from
+		return nil
+	}
+	return readFailed(ctx, err)
+}
+
+func (i *Inspector) checkPages(ctx context.Context, report func(fault string)) error {
+	rows, err := i.db.QueryContext(ctx, "PRAGMA integrity_check("+strconv.Itoa(model.MaxStorageFaults-1)+")")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	return columns.Each(rows, columns.Itself[string], func(said *string) {
+		if *said != "ok" {
+			report(*said)
+		}
+	})
 }
 
 // Close closes the file.

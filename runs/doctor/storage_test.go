@@ -1,0 +1,74 @@
+package doctor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+// Each row is right, but the database does not find it.
+func TestDamagedStorageIsFound(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string][]string{
+		"sqlite": {
+			"PRAGMA writable_schema = ON",
+			"CREATE TABLE kept AS SELECT * FROM sqlite_schema WHERE name = 'runs_claimable'",
+			"DELETE FROM sqlite_schema WHERE name = 'runs_claimable'",
+			"PRAGMA writable_schema = RESET",
+			"UPDATE runs SET claimable_at_ms = 1 + claimable_at_ms WHERE run_id = 'ready'",
+			"PRAGMA writable_schema = ON",
+			"INSERT INTO sqlite_schema SELECT * FROM kept",
+			"PRAGMA writable_schema = RESET",
+			"DROP TABLE kept",
+		},
+		"postgres": {"DELETE FROM claimable_runs WHERE run_id = 'ready'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := engines[name](t)
+			fill(t, d.store)
+			found, _ := examine(t, d.inspector)
+			require.Empty(t, found)
+			d.sql.SetMaxOpenConns(1)
+			for _, statement := range damage {
+				_, err := d.sql.ExecContext(t.Context(), statement)
+				require.NoError(t, err, statement)
+			}
+			found, _ = examine(t, d.inspector)
+			require.NotEmpty(t, found)
+			for _, finding := range found {
+				require.Equal(t, doctor.StorageDamaged, finding.Code)
+				require.Regexp(t, "runs_claimable|ready of session free", finding.Detail)
+			}
+		})
+	}
+}
+
+// A page with rows that cannot be read is a finding like the others, not the end of them.
+func TestUnreadablePagesAreFindings(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdpoint.db")
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	require.NoError(t, err)
+	fill(t, store)
+	require.NoError(t, store.Close())
+	file, err := os.ReadFile(path)
+	require.NoError(t, err)
+	at := strings.Index(string(file), `{"type":"note"}`) // an event
+	require.Positive(t, at)
+	page := at - at%4096
+	copy(file[page:page+100], strings.Repeat("\xff", 100))
+	require.NoError(t, os.WriteFile(path, file, 0o600))
+	inspector, err := sqlite.OpenInspector(t.Context(), path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, inspector.Close()) }()
+	found, _ := examine(t, inspector)
+	require.Greater(t, len(found), 1)
+	require.Equal(t, doctor.StorageDamaged, found[len(found)-1].Code)
+}
