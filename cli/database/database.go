@@ -54,7 +54,7 @@ func (f Flag) explain(err error) error {
 	case errors.Is(err, migrations.ErrSchemaBehind):
 		return fmt.Errorf("%w: run holdpoint migrate up, or serve without --migrate=off", err)
 	case sqlite.Damaged(err):
-		return fmt.Errorf("%w: the file is damaged, or is no SQLite database: keep it as it is, and restore a backup (docs/back-up.md); holdpoint doctor says what can be read", err)
+		return fmt.Errorf("%w: the file is damaged, or not an SQLite database: keep it as it is, and restore a backup (docs/back-up.md); holdpoint doctor says what can be read", err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), sqlite.CannotWrite(err):
 		return fmt.Errorf("%w: the user of this process must be able to write to the file and its directory, where SQLite creates more files", err)
 	}

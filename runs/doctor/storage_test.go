@@ -15,6 +15,12 @@ import (
 // Each row is right, but the database does not find it.
 func TestDamagedStorageIsFound(t *testing.T) {
 	t.Parallel()
+	page, err := os.ReadFile("../../docs/doctor.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(page), "<!-- test:claimable -->\n```sql\n")
+	require.True(t, found)
+	block, _, _ = strings.Cut(block, "```")
+	repairs := map[string][]string{"sqlite": {"REINDEX"}, "postgres": strings.SplitAfter(strings.TrimSpace(block), ";")}
 	for name, damage := range map[string][]string{
 		"sqlite": {
 			"PRAGMA writable_schema = ON",
@@ -36,16 +42,23 @@ func TestDamagedStorageIsFound(t *testing.T) {
 			found, _ := examine(t, d.inspector)
 			require.Empty(t, found)
 			d.sql.SetMaxOpenConns(1)
-			for _, statement := range damage {
-				_, err := d.sql.ExecContext(t.Context(), statement)
-				require.NoError(t, err, statement)
+			do := func(statements []string) {
+				t.Helper()
+				for _, statement := range statements {
+					_, err := d.sql.ExecContext(t.Context(), statement)
+					require.NoError(t, err, statement)
+				}
 			}
+			do(damage)
 			found, _ = examine(t, d.inspector)
 			require.NotEmpty(t, found)
 			for _, finding := range found {
 				require.Equal(t, doctor.StorageDamaged, finding.Code)
 				require.Regexp(t, "runs_claimable|ready of session free", finding.Detail)
 			}
+			do(repairs[name])
+			found, _ = examine(t, d.inspector)
+			require.Empty(t, found)
 		})
 	}
 }

@@ -26,6 +26,13 @@ const (
 // within a second instead of after the interval.
 const maxRetentionBatches = 100
 
+// A clock that was set forward by more than clockLeap between two passes makes everything old at once. Nothing is deleted for
+// leapPause, in which it may be set right. A machine that was asleep for so long looks the same, and waits.
+const (
+	clockLeap = 24 * time.Hour
+	leapPause = time.Hour
+)
+
 // The bounds of one pass over runs: transactions, as many for sessions without runs, and finished runs per query.
 const (
 	maxTrims     = 2000
@@ -76,6 +83,9 @@ type Retention struct {
 	after upkeep.FinishedRun
 	// looked is the last session checked for a wedged slot, and lookedEmpty the last one checked for runs.
 	looked, lookedEmpty string
+	// clockMs is what the store's clock said at seen, and pausedUntil the end of a leapPause, by this process's clock.
+	clockMs           int64
+	seen, pausedUntil time.Time
 }
 
 // RetentionResult is the result of a pass.
@@ -133,6 +143,9 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 	if err != nil {
 		return result, fmt.Errorf("read the store's clock: %w", err)
 	}
+	if r.paused(ctx, nowMs) {
+		return result, r.mend(ctx, &result)
+	}
 	if err := r.sweep(ctx, r.store.SweepIdempotency, nowMs-r.options.Retention.Milliseconds(), &result.Deleted, &result); err != nil {
 		failed = append(failed, fmt.Errorf("delete old idempotency records: %w", err))
 	}
@@ -153,6 +166,23 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 		}
 	}
 	return result, errors.Join(failed...)
+}
+
+// paused reports whether the store's clock went forward a short time ago. A clock that was set back is right again.
+func (r *Retention) paused(ctx context.Context, nowMs int64) bool {
+	now := time.Now() //nolint:forbidigo // durations in this process, which no clock that is set changes
+	ahead := time.Duration(nowMs-r.clockMs)*time.Millisecond - now.Sub(r.seen)
+	switch {
+	case r.seen.IsZero():
+	case ahead > clockLeap:
+		r.pausedUntil = now.Add(leapPause)
+		r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the clock of the database went forward: nothing is deleted for an hour, so that it can be set right",
+			slog.Duration("ahead", ahead))
+	case ahead < -clockLeap:
+		r.pausedUntil = time.Time{}
+	}
+	r.clockMs, r.seen = nowMs, now
+	return now.Before(r.pausedUntil)
 }
 
 // mend checks the next sessions for a finished run in the slot. runs.ExpireRequests frees it.

@@ -21,9 +21,13 @@ type recordStore struct {
 	madeAt  []int64
 	sweeps  int
 	failing error
+	// ahead is how far its clock is set forward.
+	ahead time.Duration
 }
 
-func (s *recordStore) NowMs(context.Context) (int64, error) { return nowMs(), nil }
+func (s *recordStore) NowMs(context.Context) (int64, error) {
+	return nowMs() + s.ahead.Milliseconds(), nil
+}
 
 func (s *recordStore) SweepIdempotency(_ context.Context, beforeMs int64, limit int) (int, error) {
 	s.mu.Lock()
@@ -68,6 +72,39 @@ func TestRetentionDeletesOnlyWhatIsTooOld(t *testing.T) {
 		require.Equal(t, RetentionResult{Deleted: 2500}, result)
 		require.Equal(t, 70, store.left())
 		require.Equal(t, 3, store.sweeps)
+	})
+}
+
+// What a wrong clock makes old is there when the clock was set right within an hour. A machine that slept only waits.
+func TestRetentionWaitsAfterTheClockWentForward(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := &recordStore{}
+		out := &logs{}
+		retention := NewRetention(store, RetentionOptions{Logger: out.logger()})
+		store.add(3, time.Hour)
+		deletes := func(n int) {
+			t.Helper()
+			require.Equal(t, RetentionResult{Deleted: n}, pass(t, retention.RunOnce))
+		}
+		deletes(0)
+		store.ahead = 365 * 24 * time.Hour
+		deletes(0)
+		<-time.After(30 * time.Minute)
+		deletes(0)
+		require.Equal(t, 1, out.count("went forward"))
+		store.ahead = 0
+		store.add(1, 8*24*time.Hour)
+		deletes(1)
+
+		store.ahead = 23 * time.Hour
+		store.add(1, 8*24*time.Hour)
+		deletes(1)
+
+		store.ahead = 365 * 24 * time.Hour
+		deletes(0)
+		<-time.After(time.Hour)
+		deletes(3)
+		require.Equal(t, 2, out.count("went forward"))
 	})
 }
 

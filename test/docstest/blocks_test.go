@@ -76,6 +76,7 @@ var runners = []runner{
 	{pages: readme, kind: "compose", file: ".ci/compose/*"},
 	{pages: "docs/agents.md", kind: "test", file: "test/agents/*_test.go cli/agent/agent_test.go", test: "TestClaudeCodeWaitsForAPerson"},
 	{pages: "docs/mcp.md", kind: "test", file: "mcptools/overhttp/document_test.go", test: "TestTheDocument"},
+	{pages: "docs/doctor.md", kind: "test", file: "runs/doctor/storage_test.go", test: "TestDamagedStorageIsFound"},
 	{pages: "docs/security-review.md", kind: "test", file: "test/docstest/review_test.go", test: "TestRolesOfTheReview"},
 	{pages: "docs/notifications.md", kind: "test", file: "test/docstest/addresses_test.go", test: "TestAnAddressIsVerifiedAsThePageSays"},
 	{pages: "docs/cli.md", languages: "sh", file: "cli/examples_test.go", test: "TestExamplesAreRun"},
