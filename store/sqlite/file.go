@@ -199,6 +199,20 @@ func createPrivate(path string) error {
 	return made.Close()
 }
 
+// remoteName is [remoteOf], except in tests.
+var remoteName = remoteOf
+
+// warnWhenRemote logs that the file is on another machine.
+func (d *file) warnWhenRemote(ctx context.Context, logger *slog.Logger) {
+	if d.path == "" || logger == nil {
+		return
+	}
+	if name := remoteName(filepath.Dir(d.path)); name != "" {
+		logger.WarnContext(ctx, "the database file is on a network file system, which may lose decisions or damage the file: move it to a local disk, or use Postgres",
+			slog.String("file_system", name))
+	}
+}
+
 // warnWhenShared logs which of the database's files other users of the machine may read or
 // write. Windows has no such modes.
 func (d *file) warnWhenShared(ctx context.Context, logger *slog.Logger) {

@@ -83,6 +83,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 		return nil, err
 	}
 	owned.warnWhenShared(ctx, options.Logger)
+	owned.warnWhenRemote(ctx, options.Logger)
 	store, err := open(ctx, owned, options)
 	if err != nil {
 		return nil, errors.Join(err, owned.close())

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,6 +45,21 @@ func TestReadyNamesWhatIsWrongWithTheFile(t *testing.T) {
 	says("full")
 	free, readOnly = leastFree, true
 	says("read-only")
+}
+
+// It replaces a package variable, so it is not parallel.
+func TestAFileOnAnotherMachineIsNamed(t *testing.T) {
+	var log bytes.Buffer
+	directory := t.TempDir()
+	remoteName = func(asked string) string {
+		require.Equal(t, filepath.Base(directory), filepath.Base(asked))
+		return "NFS"
+	}
+	t.Cleanup(func() { remoteName = remoteOf })
+	require.NoError(t, openTestFile(t, filepath.Join(directory, "h.db"), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}).Close())
+	require.Contains(t, log.String(), "network file system")
+	require.Contains(t, log.String(), "file_system=NFS")
+	require.Empty(t, remoteOf(directory))
 }
 
 func TestTheDiskIsAsked(t *testing.T) {
