@@ -127,8 +127,24 @@ func copyInto(ctx context.Context, path, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := hasRoom(ctx, db, filepath.Dir(to)); err != nil {
+		return err
+	}
 	_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
 	return err
+}
+
+// hasRoom refuses a copy that might fill the disk: the service's log may be on it, and no decision is recorded without room.
+func hasRoom(ctx context.Context, db *sql.DB, directory string) error {
+	var bytes uint64
+	const used = "SELECT (c.page_count - f.freelist_count) * s.page_size FROM pragma_page_count AS c, pragma_freelist_count AS f, pragma_page_size AS s"
+	if err := db.QueryRowContext(ctx, used).Scan(&bytes); err != nil {
+		return err
+	}
+	if free, _ := disk(directory); free < bytes+leastFree {
+		return fmt.Errorf("the disk has %d MB free, and the copy may need %d MB and has to leave %d MB", free>>20, bytes>>20, leastFree>>20)
+	}
+	return nil
 }
 
 // verify opens a copy, reads all of it, and compares its schema with this program's, which may

@@ -50,6 +50,26 @@ func TestBackupToADiskWithoutHardLinks(t *testing.T) {
 	require.ErrorContains(t, err, "the disk is gone")
 }
 
+// A copy that fills the disk would keep the service from recording decisions. The test replaces a package variable, so it is not
+// parallel.
+func TestBackupLeavesRoomOnTheDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "holdpoint.db")
+	require.NoError(t, openTestFile(t, path, Options{}).Close())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	free := uint64(info.Size()) + leastFree - 1
+	disk = func(string) (uint64, bool) { return free, false }
+	t.Cleanup(func() { disk = diskOf })
+	to := filepath.Join(t.TempDir(), "copy.db")
+	_, err = Backup(t.Context(), path, to)
+	require.ErrorContains(t, err, "MB free")
+	require.NoFileExists(t, to)
+	require.Empty(t, UnfinishedBackups(to))
+	free++
+	_, err = Backup(t.Context(), path, to)
+	require.NoError(t, err)
+}
+
 // The name that a failed move has claimed is free again.
 func TestAClaimedNameIsGivenUp(t *testing.T) {
 	hard := link
