@@ -99,3 +99,33 @@ func TestSlowListsLeaveConnectionsToOtherReads(t *testing.T) {
 		group.Wait()
 	})
 }
+
+func TestPausedListsGoOnWhenResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(frozen{}, &Statements{}, 4)
+		list := func(done *atomic.Int64) {
+			_, _ = r.Sessions(t.Context(), reads.SessionQuery{})
+			done.Add(1)
+		}
+		var before, after atomic.Int64
+		go list(&before)
+		synctest.Wait()
+		resume, err := r.PauseLists(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 1, before.Load(), "it waits for the list that is being read")
+		go list(&after)
+		time.Sleep(Timeout / 2)
+		synctest.Wait()
+		_, err = r.Run(t.Context(), "r")
+		require.ErrorIs(t, err, runs.ErrUnavailable, "other reads go on")
+		resume()
+		sooner, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go list(&after)
+		synctest.Wait()
+		_, err = r.PauseLists(sooner)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = r.PauseLists(t.Context())
+		require.NoError(t, err, "a pause that was given up holds nothing")
+	})
+}

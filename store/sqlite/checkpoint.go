@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
 // Limits of the write-ahead log, in frames, which are pages of 4 KiB. At the last of them SQLite
@@ -21,6 +22,8 @@ const (
 	// restartAt is the length of the log at which the lane waits for the rest of a checkpoint,
 	// so that the log restarts.
 	restartAt = 4000
+	// pauseAt is the length at which lists wait for the log to restart. Other reads are too short to overlap for long.
+	pauseAt = 8000
 	// longAt is the length at which the log is warned of: some read has kept it from restarting.
 	longAt = 1 << 16
 	// logSizeLimit is the size in bytes to which a log that was longer is cut when it restarts.
@@ -33,7 +36,11 @@ const (
 // Such a checkpoint rarely reaches the end of a growing log, which is when the log restarts.
 // Once the log is long, the small rest is copied on the lane's own connection.
 type checkpoints struct {
-	every, restart, long int
+	every, restart, pause, long int
+	// pauseFrom is the length from which lists are paused next.
+	pauseFrom int
+	// pauseLists is read.Reader's.
+	pauseLists func(context.Context) (resume func(), err error)
 	// warned is the length of the log at the last warning, 0 since it restarted.
 	warned int
 
@@ -48,9 +55,9 @@ type checkpoints struct {
 }
 
 // newCheckpoints observes the writers' commits. It checkpoints on a connection of its own.
-func newCheckpoints(reader *connection, writers *pool, logger *slog.Logger) *checkpoints {
+func newCheckpoints(reader *connection, writers *pool, pauseLists func(context.Context) (func(), error), logger *slog.Logger) *checkpoints {
 	k := &checkpoints{
-		every: checkpointEvery, restart: restartAt, long: longAt, reader: reader, writers: writers, logger: logger,
+		every: checkpointEvery, restart: restartAt, pause: pauseAt, long: longAt, pauseLists: pauseLists, reader: reader, writers: writers, logger: logger,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	writers.released = k.note
@@ -98,7 +105,14 @@ func (k *checkpoints) checkpoint() {
 		length, err = checkpointOn(k.reader)
 		end()
 	}
-	if err == nil && length >= k.restart {
+	if length < k.pause {
+		k.pauseFrom = k.pause
+	}
+	switch {
+	case err == nil && length >= k.pauseFrom:
+		k.pauseFrom = length + k.restart // a read of another program may keep it from restarting, too
+		err = k.finishAlone()
+	case err == nil && length >= k.restart:
 		err = k.finish()
 	}
 	switch {
@@ -123,6 +137,19 @@ func (k *checkpoints) finish() error {
 	defer k.writers.release(writer)
 	_, err = checkpointOn(writer)
 	return err
+}
+
+// finishAlone is finish without lists: while one after the other is being read, there is always a rest that cannot be copied,
+// so that the log never restarts and fills the disk.
+func (k *checkpoints) finishAlone() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*read.Timeout)
+	defer cancel()
+	resume, err := k.pauseLists(ctx)
+	if err != nil {
+		return nil // other lists had their turn; later commits try again
+	}
+	defer resume()
+	return k.finish()
 }
 
 // checkpointOn copies the part of the log without readers into the database file, without

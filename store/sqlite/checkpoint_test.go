@@ -2,12 +2,14 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,7 +78,7 @@ func TestTheLogBeginsAnew(t *testing.T) {
 	require.Greater(t, rows[0]["wal_autocheckpoint"], int64(2*restartAt))
 	reader, err := newConnection(t.Context(), store.owned.read)
 	require.NoError(t, err)
-	k := newCheckpoints(reader, store.writers, nil)
+	k := newCheckpoints(reader, store.writers, store.PauseLists, nil)
 	k.every, k.restart = 50, 100
 	store.writers.release(writer)
 	for range 15 {
@@ -88,6 +90,61 @@ func TestTheLogBeginsAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, log.Size(), int64(600*4120), "of %d frames", k.written)
 	require.Greater(t, k.written, 1000)
+	require.NoError(t, reader.close())
+}
+
+// TestListsWaitWhileTheLogRestarts: lists that overlap, of a caller that always reads one, would keep the log from restarting.
+func TestListsWaitWhileTheLogRestarts(t *testing.T) {
+	t.Parallel()
+	store, path := openCheckpointed(t)
+	reader, err := newConnection(t.Context(), store.owned.read)
+	require.NoError(t, err)
+	begun, ended := make(chan func()), make(chan struct{})
+	list := func() { // until the function that it sends is called
+		end := make(chan struct{})
+		err := store.reads.Snapshot(t.Context(), func(ask func(...read.Query) error) error {
+			err := ask(read.Query{SQL: "SELECT count(*) FROM events", Read: func(rows columns.Rows) error {
+				return columns.Each(rows, columns.Itself[int64], func(*int64) {})
+			}})
+			begun <- sync.OnceFunc(func() { close(end) })
+			<-end
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- struct{}{}
+	}
+	go list()
+	last := <-begun
+	paused := 0
+	k := newCheckpoints(reader, store.writers, func(context.Context) (func(), error) {
+		paused++
+		last()
+		<-ended
+		return func() {
+			go list()
+			last = <-begun
+		}, nil
+	}, nil)
+	k.every, k.restart, k.pause = 50, 100, 200
+	for range 15 {
+		appendEvents(t, store, "r")
+		<-k.wake
+		k.checkpoint()
+		go list() // it overlaps the last one
+		next := <-begun
+		last()
+		<-ended
+		last = next
+	}
+	last()
+	<-ended
+	require.Positive(t, paused)
+	log, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	require.Less(t, log.Size(), int64(600*4120), "of %d frames", k.written)
+	require.Greater(t, k.written, 900)
 	require.NoError(t, reader.close())
 }
 
@@ -105,7 +162,7 @@ func TestALongReadIsNamedAndItsLogShrinks(t *testing.T) {
 	reader, err := newConnection(t.Context(), store.owned.read)
 	require.NoError(t, err)
 	var logged bytes.Buffer
-	k := newCheckpoints(reader, store.writers, slog.New(slog.NewTextHandler(&logged, nil)))
+	k := newCheckpoints(reader, store.writers, store.PauseLists, slog.New(slog.NewTextHandler(&logged, nil)))
 	k.every, k.restart, k.long = 50, 100, 300
 	store.writers.release(writer)
 	size := func() int64 {
@@ -145,7 +202,7 @@ func TestTheCounterOfWrittenFramesWraps(t *testing.T) {
 	writer, err := store.writers.acquire(t.Context())
 	require.NoError(t, err)
 	defer store.writers.release(writer)
-	k := newCheckpoints(nil, store.writers, nil)
+	k := newCheckpoints(nil, store.writers, nil, nil)
 	k.every, k.noted = 10, math.MaxInt32-10
 	k.note(writer)
 	require.Len(t, k.wake, 1)

@@ -122,15 +122,17 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 		if store.readers, err = openReaders(ctx, owned.read, readers); err != nil {
 			return nil, errors.Join(err, writer.close())
 		}
+	}
+	store.reads = &database{store.readers, store.nowMs}
+	store.Reader = read.New(store.reads, &readStatements, readers)
+	if owned.read != nil {
 		reader, err := newConnection(ctx, owned.read)
 		if err != nil {
 			return nil, errors.Join(err, writer.close()) // closing the database closes the readers
 		}
-		store.checkpoints = newCheckpoints(reader, store.writers, options.Logger)
+		store.checkpoints = newCheckpoints(reader, store.writers, store.PauseLists, options.Logger)
 		go store.checkpoints.run()
 	}
-	store.reads = &database{store.readers, store.nowMs}
-	store.Reader = read.New(store.reads, &readStatements, readers)
 	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
 	store.Endpoints = hooks.New(store.reads, store, hookParts)
 	store.Retention = retain.New(store.alone, store.NowMs, &retention, &redaction)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -89,11 +90,12 @@ func (i *Inspector) checkPages(ctx context.Context, report func(fault string)) e
 		return err
 	}
 	defer rows.Close()
-	return columns.Each(rows, columns.Itself[string], func(said *string) {
+	err = columns.Each(rows, columns.Itself[string], func(said *string) {
 		if *said != "ok" {
 			report(*said)
 		}
 	})
+	return cmp.Or(err, rows.Err())
 }
 
 // Close closes the file.
