@@ -15,6 +15,8 @@ type Semaphore struct {
 
 	mu   sync.Mutex
 	free int
+	// idle is closed when no slot is held any more. It is nil unless the semaphore is paused.
+	idle chan struct{}
 	// callers has every caller that waits, holds a slot, or has used more than level.
 	callers map[string]*caller
 	// waiting are the callers with waiters, in order of arrival.
@@ -66,13 +68,37 @@ func (s *Semaphore) Begin(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
+// Pause waits until no slot is held, ahead of the callers that wait, and grants none until resume is called.
+// If the context ends first, it resumes and returns the context's cause. Only one pause at a time is allowed.
+func (s *Semaphore) Pause(ctx context.Context) (resume func(), err error) {
+	idle := make(chan struct{})
+	s.mu.Lock()
+	s.idle = idle
+	s.settle()
+	s.mu.Unlock()
+	select {
+	case <-idle:
+		return s.resume, nil
+	case <-ctx.Done():
+		s.resume()
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *Semaphore) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = nil
+	s.settle()
+}
+
 func (s *Semaphore) acquire(ctx context.Context, name string) (*caller, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	s.mu.Lock()
 	c := s.callerOf(name)
-	if s.free > 0 {
+	if s.free > 0 && s.idle == nil {
 		s.free--
 		s.grant(c)
 		s.mu.Unlock()
@@ -126,10 +152,22 @@ func (s *Semaphore) release(c *caller, took time.Duration) {
 	c.used += max(took-leastCost, 0)
 	c.slots--
 	s.free++
-	if len(s.waiting) > 0 {
+	s.settle()
+}
+
+// settle passes the free slots on. Requires the lock.
+func (s *Semaphore) settle() {
+	if s.idle != nil {
+		if s.free == s.total {
+			close(s.idle)
+		}
+		return
+	}
+	for s.free > 0 && len(s.waiting) > 0 {
 		s.free--
 		s.next()
-	} else if s.free == s.total {
+	}
+	if s.free == s.total {
 		clear(s.callers)
 		s.level = 0
 	}

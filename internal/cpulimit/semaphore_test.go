@@ -110,3 +110,53 @@ func TestEverySlotIsReleased(t *testing.T) {
 	require.Empty(t, all.callers)
 	require.Empty(t, all.waiting)
 }
+
+// However many callers wait, a pause only waits for the slots that are held.
+func TestAPauseGoesAheadOfWaitingCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := asker{NewSemaphore(2), make(chan string, 2), make(chan time.Duration)}
+		granted := func(names ...string) {
+			t.Helper()
+			synctest.Wait()
+			require.Len(t, a.had, len(names))
+			for _, name := range names {
+				require.Equal(t, name, <-a.had)
+			}
+		}
+		for _, name := range []string{"a1", "a2", "b1", "c1"} {
+			a.ask(t.Context(), t, name)
+		}
+		granted("a1", "a2")
+		paused := make(chan func())
+		go func() {
+			resume, err := a.slots.Pause(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			paused <- resume
+		}()
+		synctest.Wait()
+		a.end <- 0
+		granted()
+		a.end <- 0
+		resume := <-paused
+		a.ask(t.Context(), t, "d1")
+		granted()
+		resume()
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"b1", "c1"}, []string{<-a.had, <-a.had})
+
+		ended, end := context.WithCancel(t.Context())
+		go end()
+		_, err := a.slots.Pause(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		a.end <- 0
+		granted("d1")
+		a.end <- 0
+		a.end <- 0
+		synctest.Wait()
+		require.Equal(t, 2, a.slots.free)
+		require.Empty(t, a.slots.callers)
+	})
+}

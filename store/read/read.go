@@ -129,9 +129,8 @@ type Reader struct {
 	// lists has the lists of everything and their counts, which may be slow.
 	lists Database
 	sql   *Statements
-	// turns limits the lists, and most is how many are read at once.
+	// turns limits the lists.
 	turns *cpulimit.Semaphore
-	most  int
 }
 
 // New returns a reader on a number of connections. Each read ends after [Timeout] with an error
@@ -139,28 +138,13 @@ type Reader struct {
 // others to the reads of the door and the views. A caller that reads much waits for the others.
 func New(db Database, statements *Statements, connections int) *Reader {
 	all := few{db, cpulimit.NewSemaphore(connections)}
-	most := max(connections/2, 1)
-	lists := few{all, cpulimit.NewSemaphore(most)}
-	return &Reader{db: Bounded(all), lists: Bounded(lists), sql: statements, turns: lists.turns, most: most}
+	lists := few{all, cpulimit.NewSemaphore(connections / 2)}
+	return &Reader{db: Bounded(all), lists: Bounded(lists), sql: statements, turns: lists.turns}
 }
 
-// PauseLists returns once no list is being read. None begins until resume is called.
+// PauseLists waits for the lists that are being read, at most [Timeout]. No other begins until resume is called.
 func (r *Reader) PauseLists(ctx context.Context) (resume func(), err error) {
-	var ends []func()
-	resume = func() {
-		for _, end := range ends {
-			end()
-		}
-	}
-	for range r.most {
-		end, err := r.turns.Begin(cpulimit.With(ctx, "", cpulimit.Free))
-		if err != nil {
-			resume()
-			return nil, err
-		}
-		ends = append(ends, end)
-	}
-	return resume, nil
+	return r.turns.Pause(ctx)
 }
 
 // Within implements runs.Store.

@@ -113,7 +113,7 @@ func (k *checkpoints) checkpoint() {
 		k.pauseFrom = length + k.restart // a read of another program may keep it from restarting, too
 		err = k.finishAlone()
 	case err == nil && length >= k.restart:
-		err = k.finish()
+		err = k.finish(context.Background())
 	}
 	switch {
 	case k.logger == nil:
@@ -129,8 +129,8 @@ func (k *checkpoints) checkpoint() {
 }
 
 // finish copies the frames written meanwhile. The next writer restarts the log.
-func (k *checkpoints) finish() error {
-	writer, err := k.writers.acquire(context.Background())
+func (k *checkpoints) finish(ctx context.Context) error {
+	writer, err := k.writers.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,16 +140,19 @@ func (k *checkpoints) finish() error {
 }
 
 // finishAlone is finish without lists: while one after the other is being read, there is always a rest that cannot be copied,
-// so that the log never restarts and fills the disk.
+// so that the log never restarts and fills the disk. Commands do not wait while the backlog of those lists is copied.
 func (k *checkpoints) finishAlone() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*read.Timeout)
 	defer cancel()
 	resume, err := k.pauseLists(ctx)
 	if err != nil {
-		return nil // other lists had their turn; later commits try again
+		return nil // later commits try again
 	}
 	defer resume()
-	return k.finish()
+	if _, err = checkpointOn(k.reader); err != nil {
+		return err
+	}
+	return k.finish(ctx)
 }
 
 // checkpointOn copies the part of the log without readers into the database file, without
