@@ -168,18 +168,20 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 	return result, errors.Join(failed...)
 }
 
-// paused reports whether the store's clock went forward a short time ago. A clock that was set back is right again.
+// paused reports whether the store's clock went forward a short time ago. A clock that was set back is right again. A leap within
+// a pause does not lengthen it: a machine that often sleeps for days would delete nothing.
 func (r *Retention) paused(ctx context.Context, nowMs int64) bool {
 	now := time.Now() //nolint:forbidigo // durations in this process, which no clock that is set changes
-	ahead := time.Duration(nowMs-r.clockMs)*time.Millisecond - now.Sub(r.seen)
+	// A time.Duration ends at 292 years.
+	aheadMs := nowMs - r.clockMs - now.Sub(r.seen).Milliseconds()
 	switch {
 	case r.seen.IsZero():
-	case ahead > clockLeap:
+	case aheadMs < -clockLeap.Milliseconds():
+		r.pausedUntil = time.Time{}
+	case aheadMs > clockLeap.Milliseconds() && !now.Before(r.pausedUntil):
 		r.pausedUntil = now.Add(leapPause)
 		r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the clock of the database went forward: nothing is deleted for an hour, so that it can be set right",
-			slog.Duration("ahead", ahead))
-	case ahead < -clockLeap:
-		r.pausedUntil = time.Time{}
+			slog.Int64("hours", aheadMs/time.Hour.Milliseconds()))
 	}
 	r.clockMs, r.seen = nowMs, now
 	return now.Before(r.pausedUntil)

@@ -21,12 +21,15 @@ type recordStore struct {
 	madeAt  []int64
 	sweeps  int
 	failing error
-	// ahead is how far its clock is set forward.
-	ahead time.Duration
+	// aheadMs is how far its clock is set forward.
+	aheadMs int64
 }
 
+// yearMs is a year; 300 of them are longer than a time.Duration.
+const yearMs = 365 * 24 * 3600 * 1000
+
 func (s *recordStore) NowMs(context.Context) (int64, error) {
-	return nowMs() + s.ahead.Milliseconds(), nil
+	return nowMs() + s.aheadMs, nil
 }
 
 func (s *recordStore) SweepIdempotency(_ context.Context, beforeMs int64, limit int) (int, error) {
@@ -87,22 +90,25 @@ func TestRetentionWaitsAfterTheClockWentForward(t *testing.T) {
 			require.Equal(t, RetentionResult{Deleted: n}, pass(t, retention.RunOnce))
 		}
 		deletes(0)
-		store.ahead = 365 * 24 * time.Hour
+		store.aheadMs = 400 * yearMs
 		deletes(0)
 		<-time.After(30 * time.Minute)
 		deletes(0)
 		require.Equal(t, 1, out.count("went forward"))
-		store.ahead = 0
+		store.aheadMs = 0
 		store.add(1, 8*24*time.Hour)
 		deletes(1)
 
-		store.ahead = 23 * time.Hour
+		store.aheadMs = (23 * time.Hour).Milliseconds()
 		store.add(1, 8*24*time.Hour)
 		deletes(1)
 
-		store.ahead = 365 * 24 * time.Hour
+		store.aheadMs = 400 * yearMs
 		deletes(0)
-		<-time.After(time.Hour)
+		<-time.After(30 * time.Minute)
+		store.aheadMs = 800 * yearMs // it is wrong again, or the machine slept
+		deletes(0)
+		<-time.After(30 * time.Minute)
 		deletes(3)
 		require.Equal(t, 2, out.count("went forward"))
 	})
