@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -57,17 +58,21 @@ func Examine(ctx context.Context, walker model.Walker, report func(Finding)) (Su
 		effectIDs: map[string]bool{}, answered: map[runs.RequestKey]bool{},
 	}
 	if checker, able := walker.(model.StorageChecker); able {
-		if err := checker.CheckStorage(ctx, e.damaged); err != nil {
+		if err := e.found(checker.CheckStorage(ctx, e.damaged)); err != nil {
 			return e.summary, err
 		}
 	}
-	err := walker.Walk(ctx, e.visit)
-	if err != nil && ctx.Err() == nil && e.summary.Findings[StorageDamaged] > 0 {
-		e.sessionID = ""
-		e.damaged("not all rows can be read: " + err.Error()) // the report so far says why
-		err = nil
+	return e.summary, e.found(walker.Walk(ctx, e.visit))
+}
+
+// found reports an error of damaged storage and returns any other.
+func (e *examiner) found(err error) error {
+	if !errors.Is(err, model.ErrDamaged) {
+		return err
 	}
-	return e.summary, err
+	e.sessionID = ""
+	e.damaged("not everything can be read: " + err.Error())
+	return nil
 }
 
 // storageDamaged says what the finding of [model.StorageChecker] means.

@@ -1,6 +1,9 @@
 package doctor_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
@@ -84,4 +88,26 @@ func TestUnreadablePagesAreFindings(t *testing.T) {
 	found, _ := examine(t, inspector)
 	require.Greater(t, len(found), 1)
 	require.Equal(t, doctor.StorageDamaged, found[len(found)-1].Code)
+}
+
+// damagedWalker finds damage, and its walk ends with an error.
+type damagedWalker struct{ err error }
+
+func (damagedWalker) CheckStorage(_ context.Context, report func(string)) error {
+	report("an index lacks a row")
+	return nil
+}
+
+func (w damagedWalker) Walk(context.Context, func(*model.SessionRows) error) error { return w.err }
+
+// Of two errors after a finding, only that of damage is another finding. A lost connection says nothing about the rows.
+func TestALostConnectionIsNotDamage(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection lost")
+	summary, err := doctor.Examine(t.Context(), damagedWalker{lost}, func(doctor.Finding) {})
+	require.ErrorIs(t, err, lost)
+	require.EqualValues(t, 1, summary.Count())
+	summary, err = doctor.Examine(t.Context(), damagedWalker{fmt.Errorf("%w: page 7", model.ErrDamaged)}, func(doctor.Finding) {})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, summary.Count())
 }

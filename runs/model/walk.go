@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -13,9 +14,12 @@ type Walker interface {
 	// Walk calls visit with the rows of each session, ordered by id. All rows come from one
 	// snapshot, with a bounded number in memory. Walk is read-only and blocks no writer. It
 	// returns the first error of visit, an error that wraps runs.ErrUnavailable if the database
-	// cannot be read, or the cause of the context's end.
+	// cannot be read, and also [ErrDamaged] if its storage is the reason, or the cause of the context's end.
 	Walk(ctx context.Context, visit func(*SessionRows) error) error
 }
+
+// ErrDamaged says that the database found its storage damaged.
+var ErrDamaged = errors.New("the storage is damaged")
 
 // StorageChecker is a Walker of a database that keeps the same facts twice, such as in an index.
 type StorageChecker interface {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -58,7 +60,15 @@ func checkSchema(ctx context.Context, config *pgx.ConnConfig) (err error) {
 
 // Walk implements [model.Walker]. Meanwhile the server keeps the row versions of its snapshot.
 func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
-	return walk(ctx, i.conn, visit)
+	return inspected(walk(ctx, i.conn, visit))
+}
+
+// inspected marks the error of a damaged page or index.
+func inspected(err error) error {
+	if failure, is := errors.AsType[*pgconn.PgError](err); is && (failure.Code == pgerrcode.DataCorrupted || failure.Code == pgerrcode.IndexCorrupted) {
+		return fmt.Errorf("%w: %w", model.ErrDamaged, err)
+	}
+	return err
 }
 
 // sqlUnlisted compares claimable_runs, which triggers write, with the runs.
@@ -73,7 +83,7 @@ LIMIT $1::bigint`
 func (i *Inspector) CheckStorage(ctx context.Context, report func(fault string)) error {
 	rows, err := i.conn.Query(ctx, sqlUnlisted, int64(model.MaxStorageFaults))
 	if err != nil {
-		return readFailure(ctx, err)
+		return inspected(readFailure(ctx, err))
 	}
 	defer rows.Close()
 	type unlisted struct {
@@ -81,7 +91,7 @@ func (i *Inspector) CheckStorage(ctx context.Context, report func(fault string))
 		withoutRow, withoutIt bool
 	}
 	targets := func(u *unlisted) []any { return []any{&u.sessionID, &u.runID, &u.withoutRow, &u.withoutIt} }
-	return readFailure(ctx, columns.Each(rows, targets, func(u *unlisted) {
+	return inspected(readFailure(ctx, columns.Each(rows, targets, func(u *unlisted) {
 		fault := "says something else than the run"
 		switch {
 		case u.withoutRow:
@@ -90,7 +100,7 @@ func (i *Inspector) CheckStorage(ctx context.Context, report func(fault string))
 			fault = "has the run, which cannot be claimed"
 		}
 		report(fmt.Sprintf("claimable_runs %s: %s of session %s", fault, u.runID, u.sessionID))
-	}))
+	})))
 }
 
 // Close closes the connection.

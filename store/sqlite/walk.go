@@ -10,8 +10,6 @@ import (
 	"os"
 	"strconv"
 
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
@@ -71,23 +69,22 @@ func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) err
 		return readFailed(ctx, err)
 	}
 	defer conn.Close()
-	return walk(ctx, conn, visit)
+	return inspected(walk(ctx, conn, visit))
+}
+
+// inspected marks the error of a damaged file.
+func inspected(err error) error {
+	if Damaged(err) {
+		return fmt.Errorf("%w: %w", model.ErrDamaged, err)
+	}
+	return err
 }
 
 // CheckStorage implements [model.StorageChecker]: it reads every page, and compares each index with its table.
 func (i *Inspector) CheckStorage(ctx context.Context, report func(fault string)) error {
-	err := i.checkPages(ctx, report)
-	if resultCode(err) == sqlite3.SQLITE_CORRUPT {
-		report(err.Error()) // the check ends at a page that it cannot go on from
-		return nil
-	}
-	return readFailed(ctx, err)
-}
-
-func (i *Inspector) checkPages(ctx context.Context, report func(fault string)) error {
-	rows, err := i.db.QueryContext(ctx, "PRAGMA integrity_check("+strconv.Itoa(model.MaxStorageFaults-1)+")")
+	rows, err := i.db.QueryContext(ctx, "PRAGMA integrity_check("+strconv.Itoa(model.MaxStorageFaults)+")")
 	if err != nil {
-		return err
+		return inspected(readFailed(ctx, err))
 	}
 	defer rows.Close()
 	err = columns.Each(rows, columns.Itself[string], func(said *string) {
@@ -95,7 +92,7 @@ func (i *Inspector) checkPages(ctx context.Context, report func(fault string)) e
 			report(*said)
 		}
 	})
-	return cmp.Or(err, rows.Err())
+	return inspected(readFailed(ctx, cmp.Or(err, rows.Err())))
 }
 
 // Close closes the file.
