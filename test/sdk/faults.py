@@ -752,6 +752,24 @@ async def a_client_that_was_used_before_a_fork_refuses_calls():
 
 
 @case
+async def a_program_ends_whatever_its_client_has_not_finished():
+    snapshot = 'event: snapshot\nid: 1\ndata: {"status": "running"}\n\n'
+    begins = "import sys, holdpoint\nclient = holdpoint.Holdpoint(sys.argv[1])\n"
+    iterates = begins + "items = client.stream_run('run-1')\nnext(items)\n"
+    calls = begins + "class Late:\n    def __del__(self):\n        client.get_run('run-1')\nlate = Late()\nclient.get_run('run-1')\n"
+    async with Service(stream=[snapshot, None], **{"run-1": [RUN]}) as service:
+        service.routes["stream"][1] = service.hold
+        for program, said in ((iterates, b""), (calls, b"the program ends")):
+            child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, service.url, stderr=asyncio.subprocess.PIPE)
+            try:
+                _, errors = await child.communicate()
+            finally:
+                if child.returncode is None:
+                    child.kill()
+            assert child.returncode == 0 and said in errors and bool(said) == bool(errors), (program, errors)
+
+
+@case
 async def a_forked_child_stops_its_parents_worker_at_no_signal():
     from holdpoint._sync_worker import _stopped_by_signals
 

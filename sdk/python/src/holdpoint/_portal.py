@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
@@ -33,6 +34,9 @@ class Portal:
         if self._is_forked():  # before the lock, which another thread may have held at the fork
             work.close()
             raise RuntimeError("the client was used before this process was forked; make one in each process")
+        if sys.is_finalizing():  # the thread has ended with the program, and the call would wait forever
+            work.close()
+            raise RuntimeError("called while the program ends")
         with self._lock:
             if self._loop is None:
                 self._process = os.getpid()
@@ -74,7 +78,8 @@ class Portal:
         finally:
             if items in self._open:
                 self._open.discard(items)
-                self.call(_close(items))
+                if not sys.is_finalizing():
+                    self.call(_close(items))
 
     def close(self, last: Callable[[], Awaitable[None]]) -> None:
         """Stops the workers in order, ends every other call with an error, makes a last one and ends the loop. A later call starts
