@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import decimal
 import json
+import logging
 import os
 import select
 import signal
@@ -86,8 +87,8 @@ class Work:
     def __init__(self, service, handler, *, retry=QUICK, **options):
         self.reported = []
         self.client = AsyncHoldpoint(service.url, retry=retry)
-        options = {"lease_ms": 1000, "heartbeat_seconds": 0.01, "retry_seconds": 0, **options}
-        self.worker = AsyncWorker(self.client, on_error=self.reported.append, **options)
+        options = {"lease_ms": 1000, "heartbeat_seconds": 0.01, "retry_seconds": 0, "on_error": self.reported.append, **options}
+        self.worker = AsyncWorker(self.client, **options)
         self.handler = handler
 
     async def __aenter__(self):
@@ -400,6 +401,51 @@ async def a_failed_renewal_is_repeated_before_the_lease_ends():
     finally:
         asyncio.sleep = real
     assert 0.9 in asked and 0.225 not in asked, asked
+
+
+@case
+async def a_report_that_fails_changes_nothing():
+    renewed, reported = asyncio.Event(), []
+
+    async def third_beat(_body):
+        renewed.set()
+        return BEAT
+
+    def on_error(error):
+        reported.append(str(error))
+        raise RuntimeError(error.run_id)  # most reports have none
+
+    async def handler(_task):
+        await renewed.wait()
+        raise ValueError("no such file")
+
+    logger = logging.getLogger("holdpoint")
+    logger.disabled = True
+    try:
+        claims = [(500, {"code": "internal"}), {"claims": [CLAIM]}, None]
+        async with Service(claim=claims, heartbeat=[(500, {"code": "internal"}), BEAT, third_beat]) as service:
+            claims[2] = service.hold
+            async with Work(service, handler, max_attempts=1, on_error=on_error):
+                await service.event("fail").wait()
+            assert service.bodies["fail"] == [{"fence": "f", "error": "no such file"}], service.bodies
+        texts = ("internal", "was not renewed", "which was the last")
+        assert len(reported) == 3 and all(text in report for text, report in zip(texts, reported)), reported
+    finally:
+        logger.disabled = False
+
+
+@case
+async def a_report_may_stop_its_worker():
+    for ends in (lambda worker: worker.stop(), lambda worker: (worker.stop(), sys.exit("no such file"))):
+        async with Service(claim=[(500, {"code": "internal"}), None]) as service:
+            service.routes["claim"][1] = service.hold
+            logging.getLogger("holdpoint").disabled = True
+            try:
+                with Holdpoint(service.url, retry=QUICK) as client:
+                    worker = Worker(client, on_error=lambda _error: ends(worker))
+                    await asyncio.to_thread(worker.run, lambda _task: None)
+            finally:
+                logging.getLogger("holdpoint").disabled = False
 
 
 @case

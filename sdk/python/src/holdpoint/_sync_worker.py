@@ -51,14 +51,14 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         restore()
 
 
-def _outcome(handler: Handler, task: Task) -> Any:
-    """Calls a handler. What it raises may not be what ends the event loop, such as SystemExit, or what a future cannot have."""
+def _outcome(name: str, call: Callable[[Any], Any], given: Any) -> Any:
+    """Calls what the program gave. What it raises may not be what ends the event loop, such as SystemExit, or what a future cannot have."""
     try:
-        return handler(task)
+        return call(given)
     except BaseException as failure:
         if isinstance(failure, Exception) and not isinstance(failure, StopIteration):
             raise
-        raise RuntimeError(f"the handler raised {failure!r}") from failure
+        raise RuntimeError(f"{name} raised {failure!r}") from failure
 
 
 class Worker:
@@ -79,13 +79,14 @@ class Worker:
         retry_seconds: float = 1.0,
         on_error: Callable[[BaseException], None] = log_error,
     ) -> None:
-        """Takes the same options as AsyncWorker."""
+        """Takes the same options as AsyncWorker. on_error is called in the thread of the client, where it may call stop, and nothing else of
+        the client."""
         self._client = client
         self._concurrency = concurrency
         self._worker = AsyncWorker(
             client._async, worker_id=worker_id, agent_ids=agent_ids, concurrency=concurrency, lease_ms=lease_ms,
             heartbeat_seconds=heartbeat_seconds, poll_seconds=poll_seconds, drain_seconds=drain_seconds,
-            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=on_error,
+            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=lambda error: _outcome("on_error", on_error, error),
         )
 
     @property
@@ -102,7 +103,7 @@ class Worker:
 
             def in_this_thread(task: Task) -> Any:
                 portal.handling.thread = True
-                return _outcome(handler, task)
+                return _outcome("the handler", handler, task)
 
             async def in_a_thread(task: AsyncTask) -> Any:
                 running = asyncio.get_running_loop().run_in_executor(threads, in_this_thread, Task(portal, task))
@@ -114,7 +115,7 @@ class Worker:
 
             running = portal.submit(self._worker.run(in_a_thread), self._worker.stop)
             try:
-                with _stopped_by_signals(self._signal_stop):
+                with _stopped_by_signals(self.stop):
                     running.result()
             except BaseException:
                 if not running.done():
@@ -123,12 +124,9 @@ class Worker:
                 raise
 
     def stop(self) -> None:
-        """Ends run in order. Before run, it ends the next one as it begins. Any thread may call it."""
-        self._client._portal.call(self._stop())
+        """Ends run in order. Before run, it ends the next one as it begins. Any thread may call it, and a signal handler."""
+        # It must not wait: it may be called in the thread of the client, or interrupt the main thread, which waits already.
+        self._client._portal.submit(self._stop())
 
     async def _stop(self) -> None:
         self._worker.stop()
-
-    def _signal_stop(self) -> None:
-        # It must not wait: it interrupts the main thread, which waits already.
-        self._client._portal.submit(self._stop())
