@@ -364,6 +364,36 @@ const cases = {
     same(asked.includes(225), false);
   },
 
+  async "a report that fails changes nothing"() {
+    const refused = [500, { code: "internal" }];
+    const ways = [(error) => error.cause.run.id, async (error) => error.cause.run.id];
+    for (const fails of ways) {
+      const reported = [];
+      const renewed = signal();
+      const thirdBeat = () => {
+        renewed.set();
+        return beat;
+      };
+      const onError = (error) => {
+        reported.push(error.message);
+        return fails(error);
+      };
+      const service = new Service({ claim: [refused, { claims: [claim] }, hold], heartbeat: [refused, beat, thirdBeat] });
+      const printed = console.error;
+      console.error = () => {};
+      try {
+        await service.work(async () => {
+          await renewed.done;
+          throw new Error("no such file");
+        }, service.called("fail"), { maxAttempts: 1, onError });
+      } finally {
+        console.error = printed;
+      }
+      same(service.bodies.fail, ['{"fence":"f","error":"no such file"}']);
+      same(reported.length, 3);
+    }
+  },
+
   async "null is no checkpoint"() {
     const service = new Service();
     await service.work(async (task) => {

@@ -42,7 +42,7 @@ export interface WorkerOptions {
   maxAttempts?: number;
   /** The pause after the first attempt that failed; 1,000 by default. It doubles with each further one, up to an hour. */
   retryDelayMs?: number;
-  /** Gets an `AttemptError` for each attempt that failed, and the errors outside of handlers; prints them by default. It must not throw. */
+  /** Gets an `AttemptError` for each attempt that failed, and the errors outside of handlers; prints them by default. What it throws itself is printed. */
   onError?: (error: unknown) => void;
 }
 
@@ -66,7 +66,7 @@ export class Worker {
       drainMs: options.drainMs ?? 30_000,
       maxAttempts: options.maxAttempts ?? 3,
       retryDelayMs: options.retryDelayMs ?? 1_000,
-      onError: options.onError ?? ((error) => console.error(error)),
+      onError: harmless(options.onError ?? ((error) => console.error(error))),
     };
     const o = this.#options;
     requireID("workerId", o.workerId);
@@ -256,6 +256,17 @@ export class Worker {
       }
     }
   }
+}
+
+/** Returns onError for callers that must go on whatever it throws: the process would end, or a lease would no longer be renewed. */
+function harmless(onError: (error: unknown) => void): (error: unknown) => void {
+  return async (error) => {
+    try {
+      await onError(error);
+    } catch (thrown) {
+      console.error("onError failed:", thrown, "It was given:", error);
+    }
+  };
 }
 
 /** Whether the service refused the call for good, or it could not be made at all. */
