@@ -38,6 +38,7 @@ class Service:
         """The paths and queries of all calls."""
         self.called = {}
         """Set with the first call of a route."""
+        self.connections = 0
         self.forever = asyncio.Event()
 
     async def hold(self, _body):
@@ -56,6 +57,7 @@ class Service:
         self.server.close()
 
     async def serve(self, reader, writer):
+        self.connections += 1
         with contextlib.suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
@@ -816,6 +818,35 @@ async def a_program_ends_whatever_its_client_has_not_finished():
 
 
 @case
+async def event_loops_share_no_connection():
+    released, finished = asyncio.Event(), threading.Event()
+
+    async def held(_body):
+        await released.wait()
+        return RUN
+
+    async def elsewhere(client, called):
+        await client.get_run("run-1")
+        called()
+        await asyncio.to_thread(finished.wait)
+        return [await client.get_run("run-1"), await client.get_run("run-1")]
+
+    async with Service(**{"run-1": [RUN], "run-2": [held]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        here = asyncio.create_task(client.get_run("run-2"))
+        await service.event("run-2").wait()
+        loop, called = asyncio.get_running_loop(), asyncio.Event()
+        there = asyncio.create_task(asyncio.to_thread(lambda: asyncio.run(elsewhere(client, lambda: loop.call_soon_threadsafe(called.set)))))
+        await asyncio.wait([asyncio.create_task(called.wait()), there], return_when=asyncio.FIRST_COMPLETED)
+        released.set()
+        assert await here == RUN
+        finished.set()
+        assert await there == [RUN, RUN]
+        assert await client.get_run("run-1") == RUN
+        assert service.connections == 2, service.connections
+        await asyncio.to_thread(lambda: asyncio.run(client.close()))  # whichever loop a program has left
+
+
+@case
 async def a_forked_child_stops_its_parents_worker_at_no_signal():
     from holdpoint._sync_worker import _stopped_by_signals
 
@@ -1135,7 +1166,7 @@ async def a_reply_that_comes_between_calls_answers_none():
 
     async with Balancer(**{"run-1": [RUN], "sessions": [{"session_id": "s"}]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         await client.get_run("run-1")
-        [idle] = client.transport.pool._idle
+        [idle] = client.transport.pool._idle_here()
         while not idle.reader._eof:
             await asyncio.sleep(0)
         assert (await client.create_session({"session_id": "s"}))["session_id"] == "s"
@@ -1151,7 +1182,7 @@ async def a_reply_that_comes_while_the_program_keeps_the_loop_busy_answers_no_ca
 
     async with Balancer(**{"run-1": [RUN], "sessions": [{"session_id": "s"}]}) as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         await client.get_run("run-1")
-        [idle] = client.transport.pool._idle
+        [idle] = client.transport.pool._idle_here()
         service.writer.write(b"HTTP/1.1 408 x\r\nContent-Length: 2\r\n\r\n{}")
         select.select([idle.writer.get_extra_info("socket")], [], [])  # it has arrived, and the loop has not read it
         assert idle.is_quiet()

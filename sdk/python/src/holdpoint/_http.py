@@ -93,12 +93,11 @@ class _Connection:
 
 
 class Pool:
-    """The connections to one host. They belong to the event loop in which they were made."""
+    """The connections to one host. Each is used in the event loop in which it was made: a program may call in several, also at once."""
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         self._host, self._port, self._tls = host, port, tls
-        self._idle: list[_Connection] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle: dict[asyncio.AbstractEventLoop, list[_Connection]] = {}
 
     @asynccontextmanager
     async def send(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> AsyncIterator[Response]:
@@ -116,21 +115,25 @@ class Pool:
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as broken:
             raise ConnectionError("the connection was cut") from broken
         finally:
-            if connection.whole and len(self._idle) < _MAX_IDLE and not connection.writer.is_closing():
-                self._idle.append(connection)
+            if connection.whole and not connection.writer.is_closing() and len(idle := self._idle_here()) < _MAX_IDLE:
+                idle.append(connection)
             else:
                 connection.cut()
 
+    def _idle_here(self) -> list[_Connection]:
+        """Returns the idle connections of the running event loop, and forgets those of loops that are closed."""
+        for loop in [loop for loop in list(self._idle) if loop.is_closed()]:
+            self._idle.pop(loop, None)
+        return self._idle.setdefault(asyncio.get_running_loop(), [])
+
     async def _connect(self) -> _Connection:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop, self._idle = loop, []
-        if self._idle:
+        idle = self._idle_here()
+        if idle:
             # Lets the loop read what arrived while the program kept it busy. The first round only finds it.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        while self._idle:
-            connection = self._idle.pop()
+        while idle:
+            connection = idle.pop()
             if connection.is_quiet():
                 return connection
             connection.cut()
@@ -150,7 +153,7 @@ class Pool:
                 return Response(status, headers, connection)
 
     def close(self) -> None:
-        """Closes the connections that no call uses."""
-        for connection in self._idle:
-            connection.cut()
-        self._idle = []
+        """Closes the connections of the running event loop that no call uses."""
+        idle = self._idle_here()
+        while idle:
+            idle.pop().cut()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -86,7 +87,7 @@ class Worker:
         self._worker = AsyncWorker(
             client._async, worker_id=worker_id, agent_ids=agent_ids, concurrency=concurrency, lease_ms=lease_ms,
             heartbeat_seconds=heartbeat_seconds, poll_seconds=poll_seconds, drain_seconds=drain_seconds,
-            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=lambda error: _outcome("on_error", on_error, error),
+            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=functools.partial(_outcome, "on_error", on_error),
         )
 
     @property
