@@ -116,7 +116,8 @@ const ownCallTimeout = 10 * time.Second
 // If ctx ends first, the request is withdrawn, and Approve returns the context's error with
 // its cause. If the handler's context has ended, the request stays open for the next worker
 // that claims the run. It also stays open if the worker stops; Approve then returns
-// [ErrWorkerStopped] at once. Other errors besides the usual: [ErrSuspended] if the handler
+// [ErrWorkerStopped] at once. If the run was cancelled or the lease is lost, it returns no decision,
+// not even a known one. Other errors besides the usual: [ErrSuspended] if the handler
 // has suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
 	nameRequest("approval", &request.ID, &request.ToolCallID)
@@ -153,6 +154,10 @@ func nameRequest(kind string, id, toolCallID *string) {
 // await waits for a request, and raises it unless another goroutine has.
 func (t *Task) await(ctx context.Context, request pendingRequest) (settledRequest, error) {
 	t.mu.Lock()
+	if err := t.whyLost(); err != nil {
+		t.mu.Unlock()
+		return settledRequest{}, err
+	}
 	if settled, known := t.settled[request.id()]; known {
 		t.mu.Unlock()
 		return settled, settled.answers(request)
@@ -308,6 +313,15 @@ func (t *Task) withdrawRequest(w *waiter) {
 	if err != nil {
 		_ = t.handleRefusal(err)
 	}
+}
+
+// whyLost returns the error of a run that was cancelled, or that another worker may have: then a
+// decision that is known allows nothing here.
+func (t *Task) whyLost() error {
+	if t.lease.Err() != nil {
+		return contextError(t.lease)
+	}
+	return nil
 }
 
 // whyEnded returns the error for new waits; nil while the task accepts them. Requires the

@@ -230,3 +230,50 @@ func TestALostLeaseEndsAllWaits(t *testing.T) {
 		require.True(b, b.service.record("run").Requests[0].Open())
 	})
 }
+
+func TestAKnownDecisionAllowsNothingWithoutTheLease(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		end   func(ctx context.Context, b *rig)
+		cause error
+	}{
+		"run cancelled": {
+			end:   func(ctx context.Context, b *rig) { must(b.client.CancelRun(ctx, "run", ""))(b) },
+			cause: client.ErrCancelled,
+		},
+		"lease lost": {
+			end: func(_ context.Context, b *rig) {
+				b.service.setBefore(func(w http.ResponseWriter, _ *http.Request) bool {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return true
+				})
+			},
+			cause: client.ErrLeaseLost,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				request := approval("a", "x")
+				errs := make(chan error, 2)
+				b.submit("run")
+				b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+					must(task.Approve(ctx, request))(b)
+					must(task.Approve(ctx, request))(b)
+					test.end(ctx, b)
+					<-ctx.Done()
+					ctx = context.WithoutCancel(ctx)
+					_, err := task.Approve(ctx, request)
+					errs <- err
+					_, err = task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{request}})
+					errs <- err
+					return err
+				})
+				<-time.After(time.Second)
+				b.allow("run", "a")
+				require.ErrorIs(b, <-errs, test.cause)
+				require.ErrorIs(b, <-errs, test.cause)
+				b.end()
+			})
+		})
+	}
+}

@@ -235,6 +235,9 @@ func (t *Task) addResume(resume *api.Resume) {
 func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.whyLost(); err != nil {
+		return nil, err
+	}
 	return decisionsOn(suspension, t.settled)
 }
 

@@ -394,6 +394,32 @@ const cases = {
     }
   },
 
+  async "a known decision allows nothing without the lease"() {
+    const request = { id: "go", tool_name: "rm", input: 1 };
+    const settled = { request, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
+    const real = performance.now.bind(performance);
+    for (const [kind, heartbeat, heartbeatMs] of [["cancelled", { ...beat, cancel_requested: true }, 1], ["lease_lost", beat, 29_000]]) {
+      const service = new Service({ claim: [{ claims: [{ ...claim, resume: { suspension_id: "s", approvals: [settled], questions: [] } }] }, hold], heartbeat: [heartbeat] });
+      const over = signal();
+      const refused = [];
+      try {
+        await service.work(async (task) => {
+          same((await task.approve(request)).outcome, "allowed");
+          // As after a call that kept the event loop busy: no renewal has noticed.
+          if (kind === "lease_lost") performance.now = () => real() + 60_000;
+          else await new Promise((resolve) => task.signal.addEventListener("abort", resolve));
+          for (const call of [() => task.approve(request), () => task.suspend({ approvals: [request] })]) {
+            refused.push(await call().then(() => false, (error) => isKind(error, kind)));
+          }
+          over.set();
+        }, over.done, { leaseMs: 30_000, heartbeatMs });
+      } finally {
+        delete performance.now;
+      }
+      same(refused, [true, true]);
+    }
+  },
+
   async "null is no checkpoint"() {
     const service = new Service();
     await service.work(async (task) => {

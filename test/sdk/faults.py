@@ -451,6 +451,46 @@ async def a_report_may_stop_its_worker():
 
 
 @case
+async def a_known_decision_allows_nothing_without_the_lease():
+    from holdpoint import _lease
+
+    request = {"id": "go", "tool_name": "rm", "input": 1}
+    settled = {"request": request, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
+    claim = {**CLAIM, "resume": {"suspension_id": "s", "approvals": [settled], "questions": []}}
+    beats = {"cancelled": {**BEAT, "cancel_requested": True}, "lease_lost": BEAT}
+    real = _lease.now
+    for kind, beat in beats.items():
+        refused = []
+
+        async def handler(task):
+            assert (await task.approve(request))["outcome"] == "allowed"
+            if kind == "lease_lost":  # as after a call that kept the event loop busy: no renewal has noticed
+                _lease.now = lambda: real() + 60
+            while kind == "cancelled" and not task.stopped:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(0.001)
+            for call in (task.approve(request), task.suspend({"approvals": [request]})):
+                try:
+                    await call
+                except HoldpointError as error:
+                    refused.append(error.is_kind(kind))
+                else:
+                    refused.append(False)
+            over.set()
+
+        over = asyncio.Event()
+        try:
+            options = {"lease_ms": 30_000, "heartbeat_seconds": 0.01 if kind == "cancelled" else 29}
+            async with Service(claim=[{"claims": [claim]}, None], heartbeat=[beat]) as service:
+                service.routes["claim"][1] = service.hold
+                async with Work(service, handler, **options):
+                    await over.wait()
+        finally:
+            _lease.now = real
+        assert refused == [True, True], (kind, refused)
+
+
+@case
 async def none_is_no_checkpoint():
     async def handler(task):
         for checkpoint in (None, 0):
@@ -1231,6 +1271,9 @@ async def a_wait_that_is_given_up_as_its_decision_arrives_ends_no_other():
 
         def __init__(self):
             self.client = self.transport = self
+
+        def require_held(self):
+            pass
 
         async def while_leased(self, call):
             return await call

@@ -80,7 +80,7 @@ def client() -> str:
 
 
 def task() -> str:
-    left_to_the_worker = ("stop", "close", "end_with", "ending", "lost", "interrupted", "on_stop", "drain", "release")
+    left_to_the_worker = ("stop", "close", "end_with", "ending", "lost", "renewed", "lease_seconds_left", "interrupted", "on_stop", "drain", "release")
     parts = [
         'class Task:\n    """One claimed run. Its methods may be called by several threads at once, until the handler has returned."""',
         "    def __init__(self, portal: Portal, task: AsyncTask) -> None:\n        self._portal, self._async = portal, task",

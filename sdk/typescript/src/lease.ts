@@ -1,7 +1,8 @@
 import type { Holdpoint } from "./client.js";
 import { cancelledError } from "./ended.js";
-import { type HoldpointError, isKind } from "./errors.js";
+import { HoldpointError, isKind } from "./errors.js";
 import type { CallOptions } from "./http.js";
+import { now } from "./retry.js";
 import type { Claim } from "./types.js";
 
 /** Bounds the calls that the task makes by itself while a handler waits for it. */
@@ -13,6 +14,8 @@ export class Lease {
   readonly runId: string;
   readonly fence: string;
   readonly ms: number;
+  /** When it ends by `now` unless it is renewed. */
+  expires: number;
   /** Called when nothing can be waited for any more. */
   onOver: (reason: unknown) => void = () => {};
   readonly #controller = new AbortController();
@@ -28,6 +31,7 @@ export class Lease {
     this.runId = claim.run.run_id;
     this.fence = claim.lease.fence;
     this.ms = ms;
+    this.expires = now() + ms;
   }
 
   /** Aborted when the handler must not go on. */
@@ -48,6 +52,15 @@ export class Lease {
   /** Whether the lease has ended, or may have, by a call of this task. */
   get ending(): boolean {
     return this.#ended !== undefined || this.#ending > 0;
+  }
+
+  /**
+   * Throws when the run was cancelled, or when another worker may have it: then a decision that is known allows nothing here. A handler
+   * that kept the event loop busy comes here before its renewal has noticed.
+   */
+  requireHeld(): void {
+    if (!this.ended && now() >= this.expires) this.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time"));
+    this.signal.throwIfAborted();
   }
 
   /** Ends the handler and the calls that go on after it. */

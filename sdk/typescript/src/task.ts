@@ -96,6 +96,16 @@ export class Task<Input = unknown> {
     return this.#lease.ended !== undefined;
   }
 
+  /** @internal When the lease ends by `now` unless it is renewed. */
+  get expires(): number {
+    return this.#lease.expires;
+  }
+
+  /** @internal */
+  set expires(at: number) {
+    this.#lease.expires = at;
+  }
+
   /** @internal Whether the lease has ended, or may have, by a call of this task. */
   get ending(): boolean {
     return this.#lease.ending;
@@ -135,7 +145,8 @@ export class Task<Input = unknown> {
    * again: its decision is returned. The tool and the input must be the same, else
    * `id_conflict`. When the signal given is aborted the request is withdrawn; when the task's
    * is, it stays open for the next worker that claims the run. It also stays open when the worker
-   * stops: then the wait ends at once with `worker_stopped`.
+   * stops: then the wait ends at once with `worker_stopped`. When the run was cancelled or the lease is lost it throws that, and
+   * returns no decision, not even one that is known.
    */
   async approve(request: ApprovalToAsk, options: CallOptions = {}): Promise<Resolution> {
     return (await this.#decided(request, options)).resolution;

@@ -64,6 +64,7 @@ export class Waits {
 
   /** Waits for the decision about a request, which is raised unless it is known or open. */
   async until(asked: Asked, signal: AbortSignal | undefined): Promise<SettledRequest> {
+    this.#lease.requireHeld();
     const id = idOf(asked);
     const known = this.settled.get(id);
     if (known) return answers(known, asked);
@@ -289,6 +290,7 @@ export class Waits {
 
   /** The decisions that a suspension asks for, when all of them are recorded. */
   settledBefore(suspension: Suspension): Resume | undefined {
+    this.#lease.requireHeld();
     return decisionsOn(suspension, this.settled);
   }
 }

@@ -217,7 +217,6 @@ export class Worker {
   /** Renews the lease, and aborts the task's signal when the run was cancelled or the lease is lost. */
   async #renewLease(task: Task, signal: AbortSignal): Promise<void> {
     const { leaseMs, heartbeatMs, onError } = this.#options;
-    let expires = now() + leaseMs;
     let pause = heartbeatMs;
     for (;;) {
       try {
@@ -231,25 +230,25 @@ export class Worker {
       const stop = () => call.abort(signal.reason);
       signal.addEventListener("abort", stop, { once: true });
       // Not AbortSignal.timeout: Node may collect one inside of AbortSignal.any before it fires, and the lease would be outlived.
-      const timer = setTimeout(() => call.abort(new HoldpointError(["unavailable"], "the lease was not renewed in time")), Math.max(0, expires - sent));
+      const timer = setTimeout(() => call.abort(new HoldpointError(["unavailable"], "the lease was not renewed in time")), Math.max(0, task.expires - sent));
       try {
         const beat = await this.#patient.heartbeat(task.runId, { fence: task.fence, lease_ms: leaseMs }, { signal: call.signal });
         if (signal.aborted || task.ended) return;
         if (beat.cancel_requested) return task.stop(cancelledError());
-        expires = sent + leaseMs;
+        task.expires = sent + leaseMs;
       } catch (failure) {
         if (signal.aborted || task.ended) return;
-        if (task.ending && now() < expires) continue; // the task's own call may have ended the lease
+        if (task.ending && now() < task.expires) continue; // the task's own call may have ended the lease
         if (isKind(failure, "lease_lost")) return task.stop(failure);
         if (isKind(failure, "not_found") || isKind(failure, "run_state")) {
           return task.stop(new HoldpointError(["lease_lost"], "the run is no longer there to be worked on", { cause: failure }));
         }
         onError(ofRun(task.runId, "lease was not renewed", failure));
-        if (now() >= expires) {
+        if (now() >= task.expires) {
           // Another worker may have claimed the run.
           return task.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time", { cause: failure }));
         }
-        pause = Math.max(0, Math.min(heartbeatMs / 4, expires - now())); // the handler ends no later than the lease
+        pause = Math.max(0, Math.min(heartbeatMs / 4, task.expires - now())); // the handler ends no later than the lease
       } finally {
         clearTimeout(timer);
         signal.removeEventListener("abort", stop);

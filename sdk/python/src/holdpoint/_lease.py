@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from . import types as doc
 from ._async import AsyncHoldpoint
-from .errors import Cancelled, HoldpointError
+from ._transport import now
+from .errors import Cancelled, HoldpointError, LeaseLost
 
 OWN_CALL_SECONDS = 10.0
 """Bounds the calls that the task makes by itself while a handler waits for it."""
@@ -21,6 +22,8 @@ class Lease:
     def __init__(self, client: AsyncHoldpoint, claim: doc.Claim, lease_ms: int) -> None:
         self.client = client
         self.run_id, self.fence, self.ms = claim["run"]["run_id"], claim["lease"]["fence"], lease_ms
+        self.expires = now() + lease_ms / 1000
+        """When it ends unless it is renewed."""
         self.on_stop: Callable[[HoldpointError], None] = lambda _reason: None
         self.on_over: Callable[[HoldpointError], None] = lambda _reason: None
         """Called when nothing can be waited for any more."""
@@ -41,6 +44,14 @@ class Lease:
     def lost(self) -> HoldpointError | None:
         """Why the lease is not this task's any more; None while it is."""
         return self._lost.result() if self._lost.done() else None
+
+    def require_held(self) -> None:
+        """Raises when the run was cancelled, or when another worker may have it: then a decision that is known allows nothing here. A
+        handler that kept the event loop busy comes here before its renewal has noticed."""
+        if not self.ended and not self._lost.done() and now() >= self.expires:
+            self.stop(LeaseLost("the lease could not be renewed in time"))
+        if lost := self.lost():
+            raise lost
 
     def stop(self, reason: HoldpointError) -> None:
         """Ends the handler."""

@@ -532,7 +532,8 @@ class Task:
 
         After timeout_seconds, or when the caller is cancelled, the request is withdrawn; when the task was stopped, it stays open for
         the next worker that claims the run. It also stays open when the worker stops: then the wait ends at once with
-        WorkerStopped."""
+        WorkerStopped. When the run was cancelled or the lease is lost it raises that, and returns no decision, not even one that is
+        known."""
         return self._portal.call(self._async.approve(request, timeout_seconds=timeout_seconds))
 
     def approve_input(self, request: Mapping[str, Any], *, timeout_seconds: float | None=None) -> Any:

@@ -13,7 +13,7 @@ from ._emitted import Emitted, copied
 from ._json import encode_json
 from ._lease import Lease
 from ._match import require_same
-from ._transport import new_id
+from ._transport import new_id, now
 from ._waits import Waits, by_request, decisions_on
 from .errors import Cancelled, HoldpointError, Suspended, invalid
 
@@ -87,6 +87,14 @@ class AsyncTask:
         """Whether the lease has ended, or may have, by a call of this task."""
         return self._lease.ending
 
+    def renewed(self, expires: float) -> None:
+        """Notes when the lease ends unless it is renewed again. The worker calls it."""
+        self._lease.expires = expires
+
+    def lease_seconds_left(self) -> float:
+        """How long the lease lasts unless it is renewed. The worker asks."""
+        return self._lease.expires - now()
+
     def lost(self) -> HoldpointError | None:
         """Why the lease is not this task's any more; None while it is. The worker asks."""
         return self._lease.lost()
@@ -116,7 +124,8 @@ class AsyncTask:
 
         After timeout_seconds, or when the caller is cancelled, the request is withdrawn; when the task was stopped, it stays open for
         the next worker that claims the run. It also stays open when the worker stops: then the wait ends at once with
-        WorkerStopped."""
+        WorkerStopped. When the run was cancelled or the lease is lost it raises that, and returns no decision, not even one that is
+        known."""
         return cast(doc.Resolution, (await self._waits.until(self._named(request, "approval"), timeout_seconds))["resolution"])
 
     async def approve_input(self, request: Mapping[str, Any], *, timeout_seconds: float | None = None) -> Any:

@@ -65,6 +65,7 @@ class Waits:
 
     async def until(self, asked: dict[str, Any], timeout_seconds: float | None) -> Settled:
         """Waits for the decision about a request, which is raised unless it is known or open."""
+        self._lease.require_held()
         identity = asked["id"]
         if known := self.settled.get(identity):
             require_same(known["request"], asked)
@@ -288,6 +289,7 @@ class Waits:
 
     def settled_before(self, suspension: Mapping[str, Any]) -> doc.Resume | None:
         """The decisions that a suspension asks for, when all of them are recorded."""
+        self._lease.require_held()
         return decisions_on(suspension, self.settled)
 
 

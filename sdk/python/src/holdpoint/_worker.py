@@ -243,19 +243,18 @@ class AsyncWorker:
 
     async def _renew_lease(self, task: AsyncTask) -> None:
         """Renews the lease, and stops the task when the run was cancelled or the lease is lost."""
-        expires = now() + self._lease_ms / 1000
         pause = self._heartbeat_seconds
         while True:
             await asyncio.sleep(pause)
             sent, pause = now(), self._heartbeat_seconds
             try:
-                async with asyncio.timeout_at(expires):
+                async with asyncio.timeout(task.lease_seconds_left()):
                     beat = await self._patient.heartbeat(task.run_id, task.fence, lease_ms=self._lease_ms)
                 cancelled = beat["cancel_requested"]
             except Exception as failure:  # noqa: BLE001 - a lease that is not renewed must be noticed, whatever the reason
                 if task.ended:
                     return
-                if task.ending and now() < expires:
+                if task.ending and task.lease_seconds_left() > 0:
                     continue  # the task's own call may have ended the lease
                 if is_kind(failure, "lease_lost"):
                     task.stop(failure)  # type: ignore[arg-type]
@@ -264,18 +263,18 @@ class AsyncWorker:
                     task.stop(LeaseLost("the run is no longer there to be worked on"))
                     return
                 self._on_error(of_run(task.run_id, "lease was not renewed", failure))
-                if now() >= expires:
+                if task.lease_seconds_left() <= 0:
                     # Another worker may have claimed the run.
                     task.stop(LeaseLost("the lease could not be renewed in time"))
                     return
-                pause = min(pause / 4, expires - now())  # the handler ends no later than the lease
+                pause = min(pause / 4, task.lease_seconds_left())  # the handler ends no later than the lease
                 continue
             if task.ended:
                 return
             if cancelled:
                 task.stop(Cancelled())
                 return
-            expires = sent + self._lease_ms / 1000
+            task.renewed(sent + self._lease_ms / 1000)
 
 
 async def _as_coroutine(handler: AsyncHandler, task: AsyncTask) -> Any:
