@@ -491,6 +491,18 @@ async def a_known_decision_allows_nothing_without_the_lease():
 
 
 @case
+async def one_text_is_no_list_of_agents():
+    async with Service() as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
+        try:
+            await AsyncWorker(client, agent_ids="cleaner").run(lambda _task: None)
+        except HoldpointError as error:
+            assert error.is_kind("invalid") and "agent_ids" in str(error), error
+        else:
+            raise AssertionError("it works for the agents c, l, e, a, n and r")
+        assert not service.targets
+
+
+@case
 async def none_is_no_checkpoint():
     async def handler(task):
         for checkpoint in (None, 0):

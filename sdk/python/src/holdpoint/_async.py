@@ -15,7 +15,7 @@ from ._calls import Calls
 from ._replies import CreatedRun, Page, RunResult, SessionResult
 from ._stream import Kind, StreamItem, number_of, stream
 from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, is_unanswered, key_of, new_id, now, with_id, without_none
-from .errors import HoldpointError, is_kind, is_transient
+from .errors import HoldpointError, invalid, is_kind, is_transient
 from .grants import input_digest
 
 TERMINAL = ("completed", "failed", "interrupted", "cancelled")
@@ -166,6 +166,8 @@ class AsyncHoldpoint(Calls):
         wait_ms: int = 0,
     ) -> list[doc.Claim]:
         """Returns runs with their leases; none when the wait ran out. Not repeated when its reply is lost."""
+        if isinstance(agent_ids, str):  # a sequence of texts too: its letters
+            raise invalid(f"agent_ids must be a list: [{agent_ids!r}]")
         body = {"worker_id": worker_id, "max_runs": max_runs, "lease_ms": lease_ms, "wait_ms": wait_ms}
         if agent_ids:
             body["agent_ids"] = list(agent_ids)
