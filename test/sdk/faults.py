@@ -437,17 +437,41 @@ async def a_report_that_fails_changes_nothing():
 
 
 @case
-async def a_report_may_stop_its_worker():
-    for ends in (lambda worker: worker.stop(), lambda worker: (worker.stop(), sys.exit("no such file"))):
-        async with Service(claim=[(500, {"code": "internal"}), None]) as service:
-            service.routes["claim"][1] = service.hold
-            logging.getLogger("holdpoint").disabled = True
-            try:
-                with Holdpoint(service.url, retry=QUICK) as client:
-                    worker = Worker(client, on_error=lambda _error: ends(worker))
-                    await asyncio.to_thread(worker.run, lambda _task: None)
-            finally:
-                logging.getLogger("holdpoint").disabled = False
+async def a_report_may_block_and_stop_its_worker():
+    renewed = threading.Event()
+
+    async def third_beat(_body):
+        renewed.set()
+        return BEAT
+
+    def on_error(_error):
+        renewed.wait()
+        assert client.get_run("run-1") == RUN
+        worker.stop()
+
+    async with Service(heartbeat=[(500, {"code": "internal"}), BEAT, third_beat], **{"run-1": [RUN]}) as service:
+        client = Holdpoint(service.url, retry=QUICK)
+        worker = Worker(client, lease_ms=60_000, heartbeat_seconds=0.01, on_error=on_error)
+        await asyncio.to_thread(worker.run, lambda _task: renewed.wait())
+        await asyncio.to_thread(client.close)
+        assert "complete" in service.bodies and len(service.bodies["run-1"]) == 1, service.bodies
+
+
+@case
+async def a_report_that_exits_does_not_end_the_thread_of_the_client():
+    async with Service(claim=[(500, {"code": "internal"}), (500, {"code": "internal"}), None]) as service:
+        service.routes["claim"][2] = service.hold
+        logging.getLogger("holdpoint").disabled = True
+        try:
+            with Holdpoint(service.url, retry=QUICK) as client:
+                worker = Worker(client, on_error=lambda _error: sys.exit("no such file"))
+                working = asyncio.create_task(asyncio.to_thread(worker.run, lambda _task: None))
+                while len(service.bodies.get("claim", [])) < 3:
+                    await asyncio.sleep(0.001)
+                worker.stop()
+                await working
+        finally:
+            logging.getLogger("holdpoint").disabled = False
 
 
 @case

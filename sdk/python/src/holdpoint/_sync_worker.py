@@ -15,7 +15,7 @@ from typing import Any
 
 from ._sync import Holdpoint, Task
 from ._task import AsyncTask
-from ._worker import AsyncWorker, log_error
+from ._worker import AsyncWorker, harmless, log_error
 
 Handler = Callable[[Task], Any]
 """Does the work of one run, in a thread of its own. What it returns is the run's output, unless it ended the run itself. When it
@@ -80,14 +80,14 @@ class Worker:
         retry_seconds: float = 1.0,
         on_error: Callable[[BaseException], None] = log_error,
     ) -> None:
-        """Takes the same options as AsyncWorker. on_error is called in the thread of the client, where it may call stop, and nothing else of
-        the client."""
-        self._client = client
+        """Takes the same options as AsyncWorker. on_error is called in a thread of its own, one error after the other; run waits for it."""
+        self._client, self._on_error = client, harmless(functools.partial(_outcome, "on_error", on_error))
+        self._reports: concurrent.futures.ThreadPoolExecutor | None = None
         self._concurrency = concurrency
         self._worker = AsyncWorker(
             client._async, worker_id=worker_id, agent_ids=agent_ids, concurrency=concurrency, lease_ms=lease_ms,
             heartbeat_seconds=heartbeat_seconds, poll_seconds=poll_seconds, drain_seconds=drain_seconds,
-            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=functools.partial(_outcome, "on_error", on_error),
+            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=self._report,
         )
 
     @property
@@ -100,7 +100,8 @@ class Worker:
         see it by task.stopped; it waits for them, and releases their runs unless they finished them. It raises, after the same steps, when the service refuses its claims
         for good. A signal that the program handles itself does not stop the worker."""
         portal = self._client._portal
-        with concurrent.futures.ThreadPoolExecutor(self._concurrency, "holdpoint-handler") as threads:
+        pool = concurrent.futures.ThreadPoolExecutor
+        with pool(1, "holdpoint-errors") as self._reports, pool(self._concurrency, "holdpoint-handler") as threads:
 
             def in_this_thread(task: Task) -> Any:
                 portal.handling.thread = True
@@ -124,9 +125,18 @@ class Worker:
                     concurrent.futures.wait([running])
                 raise
 
+    def _report(self, error: BaseException) -> None:
+        # Not in the thread of the client: no lease would be renewed while the program sends the error somewhere.
+        if self._reports:
+            self._reports.submit(self._in_its_thread, error)
+
+    def _in_its_thread(self, error: BaseException) -> None:
+        self._client._portal.handling.thread = True
+        self._on_error(error)
+
     def stop(self) -> None:
         """Ends run in order. Before run, it ends the next one as it begins. Any thread may call it, and a signal handler."""
-        # It must not wait: it may be called in the thread of the client, or interrupt the main thread, which waits already.
+        # It must not wait: a signal interrupts the main thread, which waits already.
         self._client._portal.submit(self._stop())
 
     async def _stop(self) -> None:

@@ -24,7 +24,7 @@ def log_error(error: BaseException) -> None:
     logger.error("%s", error, exc_info=error.__cause__)
 
 
-def _harmless(on_error: Callable[[BaseException], None]) -> Callable[[BaseException], None]:
+def harmless(on_error: Callable[[BaseException], None]) -> Callable[[BaseException], None]:
     """Returns on_error for callers that must go on whatever it raises: a lease would no longer be renewed, and nobody would know."""
 
     def report(error: BaseException) -> None:
@@ -69,14 +69,14 @@ class AsyncWorker:
         max_attempts is how many attempts may fail before a run does; 1 retries nothing. They count since the last suspension that
         ended a lease. Attempts that fail because the service is unreachable do not count. retry_seconds is the pause after the first; it doubles with
         each further one, up to an hour. on_error gets an AttemptFailed for each attempt that failed, and the errors outside of
-        handlers; it logs them by default. What it raises itself is logged."""
+        handlers; it logs them by default. It is called in the event loop, so it must not block. What it raises itself is logged."""
         self.worker_id = worker_id or f"py-{uuid.uuid4()}"
         self._client, self._agent_ids, self._concurrency = client, agent_ids, concurrency
         self._patient = client._patiently(lease_ms / 1000)  # for the calls of runs that are held
         self._lease_ms, self._poll_seconds, self._drain_seconds = lease_ms, poll_seconds, drain_seconds
         self._heartbeat_seconds = heartbeat_seconds or lease_ms / 3000
         self._max_attempts, self._retry_seconds = max_attempts, retry_seconds
-        self._on_error = _harmless(on_error)
+        self._on_error = harmless(on_error)
         self._stop: asyncio.Event | None = None
         self._stopping = False
         if not re.fullmatch(r"[A-Za-z0-9._:-]{1,200}", self.worker_id) or self.worker_id in (".", ".."):
