@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,6 +208,9 @@ func (t *Task) collect(w *waiter) (settledRequest, error) {
 	if w.err != nil {
 		return settledRequest{}, w.err
 	}
+	if err := t.whyLost(); err != nil && !w.settled.expired() {
+		return settledRequest{}, err
+	}
 	return w.settled, w.settled.answers(w.request)
 }
 
@@ -315,14 +319,9 @@ func (t *Task) withdrawRequest(w *waiter) {
 	}
 }
 
-// whyLost returns the error of a run that was cancelled, or that another worker may have: then a
-// decision that is known allows nothing here.
-func (t *Task) whyLost() error {
-	if t.lease.Err() != nil {
-		return contextError(t.lease)
-	}
-	return nil
-}
+// whyLost returns the error of a run that was cancelled or suspended, or that another worker may have:
+// then a decision that is known allows nothing here. Requires the mutex.
+func (t *Task) whyLost() error { return cmp.Or(t.ended, contextError(t.lease)) }
 
 // whyEnded returns the error for new waits; nil while the task accepts them. Requires the
 // mutex.

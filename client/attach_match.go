@@ -122,6 +122,12 @@ func (s settledRequest) id() string {
 	return s.question.Request.ID
 }
 
+// expired reports that nobody decided. A question that expires ends its run, and is returned all the same.
+func (s settledRequest) expired() bool {
+	return s.approval != nil && s.approval.Resolution.Outcome == api.OutcomeExpired ||
+		s.question != nil && s.question.Resolution.Outcome == api.OutcomeExpired
+}
+
 // answers returns nil if the decision was made about this request.
 func (s settledRequest) answers(request pendingRequest) error {
 	if s.approval != nil {

@@ -277,3 +277,70 @@ func TestAKnownDecisionAllowsNothingWithoutTheLease(t *testing.T) {
 		})
 	}
 }
+
+func TestADecisionThatComesWithACancelAllowsNothing(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]func(ctx context.Context, task *client.Task) error{
+		"approve": func(ctx context.Context, task *client.Task) error {
+			_, err := task.Approve(ctx, approval("a", "x"))
+			return err
+		},
+		"suspend": func(ctx context.Context, task *client.Task) error {
+			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "x")}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.submit("run")
+				b.service.setBefore(func(w http.ResponseWriter, r *http.Request) bool {
+					switch {
+					case strings.HasSuffix(r.URL.Path, "/resume"):
+						_, _ = io.WriteString(w, `{"after":"1","open":0,"cancel_requested":true,"settled":[{"settled_number":"1",
+							"request":{"id":"a","tool_call_id":"call","tool_name":"bash","input":{"command":"x"}},
+							"resolution":{"request_id":"a","outcome":"allowed","behavior":"allow"}}]}`)
+					case name == "suspend" && strings.HasSuffix(r.URL.Path, "/suspend"):
+						w.Header().Set("Content-Type", "application/problem+json")
+						w.WriteHeader(http.StatusConflict)
+						_, _ = io.WriteString(w, `{"status":409,"code":"id_conflict"}`)
+					default:
+						return false
+					}
+					return true
+				})
+				errs := make(chan error, 1)
+				b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+					err := wait(context.WithoutCancel(ctx), task)
+					errs <- err
+					return err
+				})
+				require.ErrorIs(b, <-errs, client.ErrCancelled)
+				b.end()
+			})
+		})
+	}
+}
+
+func TestAKnownDecisionAllowsNothingOnceTheRunIsSuspended(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		first := api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "x")}}
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
+			if task.Resume() != nil {
+				return nil
+			}
+			must(task.Approve(ctx, first.Approvals[0]))(b)
+			_, suspended := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("b", "y")}})
+			require.ErrorIs(b, suspended, client.ErrSuspended)
+			_, err := task.Approve(ctx, first.Approvals[0])
+			require.ErrorIs(b, err, client.ErrSuspended)
+			_, err = task.Suspend(ctx, first)
+			require.ErrorIs(b, err, client.ErrSuspended)
+			return suspended
+		})
+		<-time.After(time.Second)
+		b.allow("run", "a")
+		<-time.After(time.Second)
+		b.allow("run", "b")
+		b.completes("run")
+	})
+}

@@ -88,12 +88,10 @@ func (t *Task) handleSettled(settled *api.Settled, before []string) {
 		}
 	}
 	t.mu.Unlock()
-	if settled.CancelRequested {
-		t.stop(ErrCancelled)
-	}
 }
 
-// recordSettled stores decisions and ends the waits for them.
+// recordSettled stores decisions and ends the waits for them. If the run was cancelled, no goroutine gets
+// one that allows something: the task is stopped before the mutex is free.
 func (t *Task) recordSettled(settled *api.Settled) error {
 	after, err := strconv.ParseInt(settled.After, 10, 64)
 	if err != nil {
@@ -101,6 +99,9 @@ func (t *Task) recordSettled(settled *api.Settled) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if settled.CancelRequested {
+		t.stop(ErrCancelled)
+	}
 	for _, text := range settled.Settled {
 		request, number, err := decodeSettled(text)
 		if err != nil {

@@ -398,8 +398,9 @@ const cases = {
     const request = { id: "go", tool_name: "rm", input: 1 };
     const settled = { request, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
     const real = performance.now.bind(performance);
-    for (const [kind, heartbeat, heartbeatMs] of [["cancelled", { ...beat, cancel_requested: true }, 1], ["lease_lost", beat, 29_000]]) {
-      const service = new Service({ claim: [{ claims: [{ ...claim, resume: { suspension_id: "s", approvals: [settled], questions: [] } }] }, hold], heartbeat: [heartbeat] });
+    for (const [kind, heartbeat, heartbeatMs] of [["cancelled", { ...beat, cancel_requested: true }, 1], ["lease_lost", beat, 29_000], ["suspended", beat, 29_000]]) {
+      const known = { ...claim, resume: { suspension_id: "s", approvals: [settled], questions: [] } };
+      const service = new Service({ claim: [{ claims: [known] }, hold], heartbeat: [heartbeat], suspend: [{ run }] });
       const over = signal();
       const refused = [];
       try {
@@ -407,6 +408,7 @@ const cases = {
           same((await task.approve(request)).outcome, "allowed");
           // As after a call that kept the event loop busy: no renewal has noticed.
           if (kind === "lease_lost") performance.now = () => real() + 60_000;
+          else if (kind === "suspended") await task.suspend({ approvals: [{ ...request, id: "other" }] }).catch(() => {});
           else await new Promise((resolve) => task.signal.addEventListener("abort", resolve));
           for (const call of [() => task.approve(request), () => task.suspend({ approvals: [request] })]) {
             refused.push(await call().then(() => false, (error) => isKind(error, kind)));
@@ -417,6 +419,25 @@ const cases = {
         delete performance.now;
       }
       same(refused, [true, true]);
+    }
+  },
+
+  async "a decision that comes with a cancel allows nothing"() {
+    const request = { id: "go", tool_name: "rm", input: 1 };
+    const settled = { request, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };
+    const resume = [{ settled: [settled], after: "1", open: 0, cancel_requested: true }];
+    for (const [reply, wait] of [
+      [{ run }, (task) => task.approve(request)],
+      [[409, { code: "id_conflict" }], (task) => task.suspend({ approvals: [request] })],
+    ]) {
+      const service = new Service({ suspend: [reply], resume, "run-1": [run] });
+      const over = signal();
+      let refused;
+      await service.work(async (task) => {
+        refused = await wait(task).then(() => false, (error) => isKind(error, "cancelled"));
+        over.set();
+      }, over.done, unrenewed);
+      same(refused, true);
     }
   },
 

@@ -14,7 +14,7 @@ import threading
 import traceback
 
 import holdpoint
-from holdpoint import AsyncHoldpoint, AsyncWorker, AttemptFailed, Holdpoint, HoldpointError, NotAllowed, RetryPolicy, Worker, is_kind
+from holdpoint import AsyncHoldpoint, AsyncWorker, AttemptFailed, Holdpoint, HoldpointError, NotAllowed, RetryPolicy, Suspended, Worker, is_kind
 
 QUICK = RetryPolicy(base_delay=0.001, max_delay=0.001, max_retry_after=0.001)
 RUN = {"run_id": "run-1", "session_id": "s", "status": "running"}
@@ -481,7 +481,7 @@ async def a_known_decision_allows_nothing_without_the_lease():
     request = {"id": "go", "tool_name": "rm", "input": 1}
     settled = {"request": request, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
     claim = {**CLAIM, "resume": {"suspension_id": "s", "approvals": [settled], "questions": []}}
-    beats = {"cancelled": {**BEAT, "cancel_requested": True}, "lease_lost": BEAT}
+    beats = {"cancelled": {**BEAT, "cancel_requested": True}, "lease_lost": BEAT, "suspended": BEAT}
     real = _lease.now
     for kind, beat in beats.items():
         refused = []
@@ -490,6 +490,9 @@ async def a_known_decision_allows_nothing_without_the_lease():
             assert (await task.approve(request))["outcome"] == "allowed"
             if kind == "lease_lost":  # as after a call that kept the event loop busy: no renewal has noticed
                 _lease.now = lambda: real() + 60
+            if kind == "suspended":
+                with contextlib.suppress(Suspended):
+                    await task.suspend({"approvals": [{**request, "id": "other"}]})
             while kind == "cancelled" and not task.stopped:
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.sleep(0.001)
@@ -505,13 +508,40 @@ async def a_known_decision_allows_nothing_without_the_lease():
         over = asyncio.Event()
         try:
             options = {"lease_ms": 30_000, "heartbeat_seconds": 0.01 if kind == "cancelled" else 29}
-            async with Service(claim=[{"claims": [claim]}, None], heartbeat=[beat]) as service:
+            async with Service(claim=[{"claims": [claim]}, None], heartbeat=[beat], suspend=[{"run": RUN}]) as service:
                 service.routes["claim"][1] = service.hold
                 async with Work(service, handler, **options):
                     await over.wait()
         finally:
             _lease.now = real
         assert refused == [True, True], (kind, refused)
+
+
+@case
+async def a_decision_that_comes_with_a_cancel_allows_nothing():
+    request = {"id": "go", "tool_name": "rm", "input": 1}
+    settled = {"request": request, "resolution": {"outcome": "allowed", "behavior": "allow"}, "settled_number": "1"}
+    resume = [{"settled": [settled], "after": "1", "open": 0, "cancel_requested": True}]
+    refused = []
+
+    def handler(task):
+        try:
+            refused.append(wait(task))
+        except HoldpointError as error:
+            refused.append(error.is_kind("cancelled"))
+        worker.stop()
+
+    for reply, wait in (
+        ({"run": RUN}, lambda task: task.approve(request)),
+        ((409, {"code": "id_conflict"}), lambda task: task.suspend({"approvals": [request]})),
+    ):
+        async with Service(claim=[{"claims": [CLAIM]}, None], suspend=[reply], resume=resume) as service:
+            service.routes["claim"][1] = service.hold
+            client = Holdpoint(service.url, retry=QUICK)
+            worker = Worker(client)
+            await asyncio.to_thread(worker.run, handler)
+            await asyncio.to_thread(client.close)
+    assert refused == [True, True], refused
 
 
 @case

@@ -55,11 +55,12 @@ export class Lease {
   }
 
   /**
-   * Throws when the run was cancelled, or when another worker may have it: then a decision that is known allows nothing here. A handler
-   * that kept the event loop busy comes here before its renewal has noticed.
+   * Throws when the run was cancelled or suspended, or when another worker may have it: then a decision that is known allows nothing
+   * here. A handler that kept the event loop busy comes here before its renewal has noticed.
    */
   requireHeld(): void {
-    if (!this.ended && now() >= this.expires) this.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time"));
+    if (this.ended) throw this.ended;
+    if (now() >= this.expires) this.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time"));
     this.signal.throwIfAborted();
   }
 

@@ -86,6 +86,7 @@ export class Waits {
     waiter.waiting++;
     try {
       const settled = await (signal ? unlessAborted(waiter.done, signal) : waiter.done);
+      if (settled.resolution.outcome !== "expired") this.#lease.requireHeld(); // a question that expires ends its run
       return answers(settled, asked);
     } catch (failure) {
       waiter.waiting--;
@@ -179,7 +180,6 @@ export class Waits {
           const vanished = new Error("the request is neither open nor settled");
           for (const waiter of before) this.#finishWait(waiter, () => waiter.reject(vanished));
         }
-        if (settled.cancel_requested) this.#lease.stop(cancelledError());
         if (settled.settled.length > 0) pauses.reset();
         else await pauses.afterHeld(asked, this.#pollMs, stop.signal);
       } catch (failure) {
@@ -211,6 +211,7 @@ export class Waits {
     }
     const after = BigInt(reply.after);
     if (after > this.#after) this.#after = after;
+    if (reply.cancel_requested) this.#lease.stop(cancelledError());
   }
 
   /** Reads all decisions of the run, also those of earlier suspensions. */

@@ -46,12 +46,12 @@ class Lease:
         return self._lost.result() if self._lost.done() else None
 
     def require_held(self) -> None:
-        """Raises when the run was cancelled, or when another worker may have it: then a decision that is known allows nothing here. A
-        handler that kept the event loop busy comes here before its renewal has noticed."""
-        if not self.ended and not self._lost.done() and now() >= self.expires:
+        """Raises when the run was cancelled or suspended, or when another worker may have it: then a decision that is known allows
+        nothing here. A handler that kept the event loop busy comes here before its renewal has noticed."""
+        if not self.ended and now() >= self.expires:
             self.stop(LeaseLost("the lease could not be renewed in time"))
-        if lost := self.lost():
-            raise lost
+        if over := self.ended or self.lost():
+            raise over
 
     def stop(self, reason: HoldpointError) -> None:
         """Ends the handler."""

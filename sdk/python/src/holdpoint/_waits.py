@@ -95,6 +95,8 @@ class Waits:
                 self._returned.append(waiter)
             elif waiter.done.done():
                 self._set_returned(waiter)
+        if settled["resolution"]["outcome"] != "expired":  # a question that expires ends its run
+            self._lease.require_held()
         require_same(settled["request"], asked)
         return settled
 
@@ -188,9 +190,7 @@ class Waits:
                 if settled["open"] == 0 and not settled["settled"]:
                     for waiter in before:
                         self._finish(waiter, HoldpointError([], "the request is neither open nor settled"))
-                if settled["cancel_requested"]:
-                    self._lease.stop(Cancelled())
-                elif settled["settled"]:
+                if settled["settled"] or settled["cancel_requested"]:
                     pauses.reset()
                 else:
                     await pauses.after_held(asked, self._poll_seconds)
@@ -212,6 +212,8 @@ class Waits:
                 self._uncollected.add(waiter.number)
                 self._finish(waiter, settled)
         self._after = max(self._after, int(reply["after"]))
+        if reply["cancel_requested"]:
+            self._lease.stop(Cancelled())
 
     async def read_history(self) -> None:
         """Reads all decisions of the run, also those of earlier suspensions."""
