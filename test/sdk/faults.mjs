@@ -394,6 +394,18 @@ const cases = {
     }
   },
 
+  async "a report that never ends holds up no run"() {
+    const lost = [409, { code: "lease_lost" }];
+    const service = new Service({ heartbeat: [lost] });
+    const over = signal();
+    await service.work((task) => new Promise((resolve) => task.signal.addEventListener("abort", resolve)), over.done, {
+      onError: () => {
+        over.set();
+        return new Promise(() => {});
+      },
+    });
+  },
+
   async "a known decision allows nothing without the lease"() {
     const request = { id: "go", tool_name: "rm", input: 1 };
     const settled = { request, resolution: { outcome: "allowed", behavior: "allow" }, settled_number: "1" };

@@ -259,12 +259,9 @@ export class Worker {
 
 /** Returns onError for callers that must go on whatever it throws: the process would end, or a lease would no longer be renewed. */
 function harmless(onError: (error: unknown) => void): (error: unknown) => void {
-  return async (error) => {
-    try {
-      await onError(error);
-    } catch (thrown) {
-      console.error("onError failed:", thrown, "It was given:", error);
-    }
+  return (error) => {
+    // Nobody waits for the promise of an async one: a run would not end before it.
+    new Promise((resolve) => resolve(onError(error))).catch((thrown) => console.error("onError failed:", thrown, "It was given:", error));
   };
 }
 
