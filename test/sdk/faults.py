@@ -458,6 +458,37 @@ async def a_report_may_block_and_stop_its_worker():
 
 
 @case
+async def reports_that_take_long_do_not_pile_up():
+    logged, reported, released = threading.Event(), [], threading.Event()
+
+    class Logged(logging.Handler):
+        def emit(self, record):
+            logged.set()
+
+    def on_error(error):
+        reported.append(error)
+        released.wait()
+
+    logger, handler = logging.getLogger("holdpoint"), Logged()
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        async with Service(claim=[(500, {"code": "internal"})]) as service:
+            client = Holdpoint(service.url, retry=QUICK)
+            worker = Worker(client, on_error=on_error)
+            working = asyncio.create_task(asyncio.to_thread(worker.run, lambda _task: None))
+            await asyncio.to_thread(logged.wait)
+            worker.stop()
+            released.set()
+            await working
+            await asyncio.to_thread(client.close)
+        assert len(reported) >= 100, len(reported)
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = True
+
+
+@case
 async def a_report_that_exits_does_not_end_the_thread_of_the_client():
     async with Service(claim=[(500, {"code": "internal"}), (500, {"code": "internal"}), None]) as service:
         service.routes["claim"][2] = service.hold

@@ -17,6 +17,8 @@ from ._sync import Holdpoint, Task
 from ._task import AsyncTask
 from ._worker import AsyncWorker, harmless, log_error
 
+_MAX_UNREPORTED = 100
+
 Handler = Callable[[Task], Any]
 """Does the work of one run, in a thread of its own. What it returns is the run's output, unless it ended the run itself. When it
 raises, the attempt failed: the run is retried, and fails with the text of the error after the last attempt. After Suspended nothing more happens."""
@@ -80,9 +82,11 @@ class Worker:
         retry_seconds: float = 1.0,
         on_error: Callable[[BaseException], None] = log_error,
     ) -> None:
-        """Takes the same options as AsyncWorker. on_error is called in a thread of its own, one error after the other; run waits for it."""
+        """Takes the same options as AsyncWorker. on_error is called in a thread of its own, one error after the other; run waits for it.
+        While 100 errors wait, further ones are logged instead."""
         self._client, self._on_error = client, harmless(functools.partial(_outcome, "on_error", on_error))
         self._reports: concurrent.futures.ThreadPoolExecutor | None = None
+        self._room = threading.Semaphore(_MAX_UNREPORTED)
         self._concurrency = concurrency
         self._worker = AsyncWorker(
             client._async, worker_id=worker_id, agent_ids=agent_ids, concurrency=concurrency, lease_ms=lease_ms,
@@ -127,12 +131,17 @@ class Worker:
 
     def _report(self, error: BaseException) -> None:
         # Not in the thread of the client: no lease would be renewed while the program sends the error somewhere.
-        if self._reports:
+        if self._reports and self._room.acquire(blocking=False):
             self._reports.submit(self._in_its_thread, error)
+        else:
+            log_error(error)
 
     def _in_its_thread(self, error: BaseException) -> None:
         self._client._portal.handling.thread = True
-        self._on_error(error)
+        try:
+            self._on_error(error)
+        finally:
+            self._room.release()
 
     def stop(self) -> None:
         """Ends run in order. Before run, it ends the next one as it begins. Any thread may call it, and a signal handler."""
