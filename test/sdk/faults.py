@@ -576,6 +576,22 @@ async def a_decision_that_comes_with_a_cancel_allows_nothing():
 
 
 @case
+async def a_signal_handler_may_stop_a_worker_in_the_middle_of_a_call():
+    async with Service() as service:
+        client = Holdpoint(service.url, retry=QUICK)
+        worker = Worker(client)
+
+        def interrupted():
+            with client._portal._lock:  # as a call of the same thread holds it when it begins
+                worker.stop()
+
+        await asyncio.to_thread(interrupted)
+        await asyncio.to_thread(worker.run, lambda _task: None)
+        await asyncio.to_thread(client.close)
+        assert not service.targets, service.targets
+
+
+@case
 async def one_text_is_no_list_of_agents():
     async with Service() as service, AsyncHoldpoint(service.url, retry=QUICK) as client:
         try:

@@ -50,7 +50,7 @@ class AsyncHoldpoint(Calls):
         return patient
 
     async def close(self) -> None:
-        """Closes the connections that no call uses."""
+        """Closes the connections of the running event loop that no call uses."""
         self.transport.pool.close()
 
     async def __aenter__(self) -> AsyncHoldpoint:

@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 class Portal:
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler that stops a worker may interrupt a call of its own thread
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._process: int | None = None
@@ -85,7 +85,7 @@ class Portal:
         """Stops the workers in order, ends every other call with an error, makes a last one and ends the loop. A later call starts
         another."""
         if hasattr(self.handling, "thread"):
-            raise RuntimeError("called by a handler, for which it would wait forever")
+            raise RuntimeError("called by a handler or on_error, for which it would wait forever")
         if threading.current_thread() is self._thread:
             raise RuntimeError("called in the thread of the client itself, where it would wait forever")
         if self._is_forked():
