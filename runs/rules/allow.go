@@ -113,6 +113,7 @@ func (c *Call) uncoveredWords(match globMatch, command *shellcmd.Command) paramF
 		shellcmd.SpellWindows(match.text, match.spelled)
 		shellcmd.SpellWindows(match.glob, match.globSpelled)
 	}
+	match.markHosts()
 	if matches, _ := c.Budget.match(match); !matches {
 		return paramUncovered
 	}
@@ -131,7 +132,7 @@ func (c *Call) command(name, text string) *shellcmd.Command {
 
 // uncoveredPlace returns why a glob's wildcard may not cover a path.
 func (c *Call) uncoveredPlace(match globMatch) paramFault {
-	match.spelled, match.globSpelled = spelledPlace(match.text), spelledPlace(match.glob)
+	match.spelled, match.globSpelled = spelledPlace(match.text), spelledPlace(withoutSingle(match.glob))
 	if matches, _ := c.Budget.match(match); !matches {
 		return paramUncovered
 	}

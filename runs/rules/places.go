@@ -189,18 +189,13 @@ func placeGlobs(glob string) (globs, relative []string) {
 // and the ones that end or change the host of a URL.
 func spelledPlace(text string) []bool {
 	spelled := make([]bool, len(text))
-	host, inHost := strings.Index(text, "://"), false
 	for at, r := range text {
-		switch {
-		case host >= 0 && at == host+3:
-			inHost = r != '/'
-		case inHost && r == '/':
-			inHost = false
-		}
-		plain := Folded(string(r))
-		if r < ' ' || r == 0x7f || plain == "" || inHost && strings.ContainsAny(plain, "/?#@\\%\u2044\u2215") {
+		if r < ' ' || r == 0x7f || Folded(string(r)) == "" {
 			spelled[at] = true
 		}
+	}
+	if before, host, is := strings.Cut(text, beforeHost); is && host != "" {
+		markHost(text, len(before)+len(beforeHost), false, spelled)
 	}
 	return spelled
 }

@@ -1,0 +1,78 @@
+package rules_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// A program reads another host than the one that a rule names, or only some programs read that one.
+func TestNoWildcardCoversAnotherHost(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ glob, command string }{
+		{"curl http://localhost:*/**", "curl http://localhost:80@evil.com/"},
+		{"curl http://localhost:*/**", "curl http://localhost:80 evil.com/"},
+		{"curl http://localhost:**", "curl http://localhost:80@evil.com/"},
+		{"curl http://localhost:**", "curl http://localhost:80\\@evil.com/"},
+		{"curl http://localhost:**", `curl http://localhost:80"@evil.com/"`},
+		{"curl http://localhost:**", `curl 'http://localhost:80'@evil.com/`},
+		{"curl http://localhost:300?/**", "curl http://localhost:300@evil.com/"},
+		{"curl https://*.example.com/**", "curl https://evil.com#.example.com/x"},
+		{"curl https://*.example.com/**", "curl https://evil.com?.example.com/x"},
+		{"curl https://*.example.com/**", `curl https://evil.com\?.example.com/x`},
+		{"curl https://*.example.com/**", `curl https://evil.com"#".example.com/x`},
+		{"curl https://*.example.com/**", "curl https://evil.com:80.example.com/x"},
+		{"curl https://*.example.com/**", "curl https://evil.com%2f.example.com/x"},
+		{"curl https://*.example.com/**", "curl https://evil.com .example.com/x"},
+		{"curl https://*.example.com/**", "curl https://evil.com -x .example.com/x"},
+		{"curl ** https://*.example.com/**", "curl -s https://evil.com#.example.com/x"},
+		{"curl ** https://*.example.com/**", "curl x://a https://evil.com#.example.com/x"},
+		{"curl https://*.example.com -d **", "curl https://evil.com#.example.com -d x"},
+		{"curl https://** https://*.example.com/**", "curl https://a/ https://evil.com#.example.com/x"},
+		{"git clone https://*.example.com/**", "git clone https://u@evil.com?.example.com/x"},
+	} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "bash", map[string]string{"command": test.glob}, map[string]any{"command": test.command}), "%q, %q", test.glob, test.command)
+	}
+	for _, test := range []struct{ glob, command string }{
+		{"curl http://localhost:*/**", "curl http://localhost:3000/x?y=a@b#c"},
+		{"curl http://localhost:*/**", "curl http://localhost:3000/x -H 'a: b@c'"},
+		{"curl http://localhost:**", "curl http://localhost:3000/x"},
+		{"curl http://localhost:**", "curl http://localhost:3000 -d a@b"},
+		{"curl http://localhost:*", "curl http://localhost:3000?a=b@c"},
+		{"curl http://localhost:300?/**", "curl http://localhost:3001/x"},
+		{`curl "http://localhost:**`, `curl "http://localhost:3000" -d x=1`},
+		{"curl http://localhost:3000/**", "curl http://localhost:3000/x"},
+		{"curl http://localhost:3000**", "curl http://localhost:3000 -s"},
+		{"curl https://*.example.com/**", "curl https://a.b-c_d.example.com/x"},
+		{"curl https://*.example.com/**", "curl https://café.example.com/x"},
+		{"curl https://*.example.com/**", "curl https://a.example.com/x --referer https://b.example.org/?c=d@e"},
+		{"curl https://*.example.com:*/**", "curl https://a.example.com:8443/x"},
+		{"curl https://*.example.com -d **", "curl https://a.example.com -d @x"},
+		{"curl https://u:*@*.example.com/**", "curl https://u:12@a.example.com/x"},
+		{"curl http://[::1]:*/**", "curl http://[::1]:80/x"},
+		{"curl https://**", "curl https://u:p@example.com?x=1 -s"},
+		{"curl **", "curl https://u:p@example.com?x=1 -s"},
+		{"git **", "git clone ssh://git@example.com:22/x"},
+	} {
+		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "bash", map[string]string{"command": test.glob}, map[string]any{"command": test.command}), "%q, %q", test.glob, test.command)
+	}
+	for _, url := range []string{
+		"https://evil.com;.example.com/x", "https://evil.com:80.example.com/x", "https://evil.com'.example.com/x", "https://evil.com .example.com/x",
+		"https://evil.com|.example.com/x", "https://evil.com\u037e.example.com/x", "https://evil.com,.example.com/x", "https://evil.com\".example.com/x",
+	} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "fetch", map[string]string{"url": "https://*.example.com/**"}, map[string]any{"url": url}), "%q", url)
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "fetch", map[string]string{"urls": `["https://*.example.com/**"]`}, map[string]any{"urls": []string{url}}), "%q", url)
+	}
+	for _, test := range []struct{ glob, url string }{
+		{"https://*.example.com/**", "https://a.b-c_d.example.com/x;y:z"},
+		{"https://*.example.com:*/**", "https://a.example.com:8443/x"},
+		{"http://localhost:**", "http://localhost:3000/x"},
+		{"http://localhost:*", "http://localhost:3000"},
+		{"https://*.example.com/**", "https://a.example.com/?next=https://u:p@b.example.org?c;d"},
+		{"https://**", "https://example.com:8443/x"},
+	} {
+		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "fetch", map[string]string{"url": test.glob}, map[string]any{"url": test.url}), "%q, %q", test.glob, test.url)
+	}
+}
