@@ -128,12 +128,17 @@ function write(node) {
   if (path && content) return { kind: "write", title: "Write a file", path: path.text, content: content.text, rest: without(node, path.name, content.name) };
 }
 
+// hostOf returns the host of a URL. Where programs read different ones it is what stands there: curl asks evil.example for
+// https://good.example\@evil.example.
+const oneHost = /^https?:\/\/(?:[^\s\\/?#@]*@)?(?:\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?(?:[/?#]|$)/iu;
+const hostOf = (text, url) => oneHost.test(text) ? url.host : /^\s*https?:(?:\/\/+)?([^/?#]*)/i.exec(text)?.[1] || text;
+
 function link(node) {
   const found = firstOf(node, ["url", "uri"]);
   const url = found && URL.parse?.(found.text);
   const sends = ["body", "data", "json"].some(name => { const one = member(node, name); return one && one.value !== null; });
   const method = textOf(node, "method") ?? (sends ? "POST" : "GET"), reads = /^(?:GET|HEAD)$/i.test(method);
-  if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: reads ? "Open a page" : "Send a request", method: reads ? "" : method, url: found.text, host: url.host, after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
+  if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: reads ? "Open a page" : "Send a request", method: reads ? "" : method, url: found.text, host: hostOf(found.text, url), after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
 }
 
 export const scalar = node => node.kind !== "object" && node.kind !== "array";
@@ -154,8 +159,9 @@ const flat = node => node.kind === "object" && node.members.length > 0 && node.m
 
 // money is an amount with its currency, by the members' names or by their titles in the schema.
 function money(node, request) {
-  const called = (word, [name, one]) => scalar(one) && (word.test(name) || word.test(titleOf(request, name)));
-  const amount = node.members.find(one => called(/^amount/i, one)), currency = node.members.find(one => one !== amount && one[1].kind === "string" && called(/^currency$/i, one));
+  // A name counts before a title: an agent may call its fee "Amount".
+  const called = (word, fits) => [([name]) => word.test(name), ([name]) => word.test(schemaTitle(request, name))].map(says => node.members.find(one => fits(one) && says(one))).find(Boolean);
+  const amount = called(/^amount/i, one => scalar(one[1])), currency = called(/^currency$/i, one => one !== amount && one[1].kind === "string");
   if (amount && currency && flat(node)) return {
     kind: "money", amount: `${scalarText(amount[1])} ${currency[1].value}`, fields: node.members, others: node.members.filter(one => one !== amount && one !== currency), rest: { kind: "object", members: [] },
   };
@@ -173,8 +179,15 @@ function hiding(node, [step, ...steps]) {
 
 const byShape = [command, edit, patch, write, link, message, money];
 
-// titleOf names a member of an input by the title of its schema.
-export const titleOf = (request, name) => textOf(member(member(request.input_schema?.node, "properties"), name), "title") || name;
+const schemaTitle = (request, name) => textOf(member(member(request.input_schema?.node, "properties"), name), "title") ?? "";
+const letters = text => text.normalize("NFC").toLowerCase().replace(/[^\p{L}\p{M}\p{N}]/gu, "");
+
+// titleOf names a member of an input by the title of its schema. The agent may have written both: a title that says something
+// else than the name stands with it.
+export function titleOf(request, name) {
+  const title = schemaTitle(request, name);
+  return !title ? name : letters(title) === letters(name) && letters(name) ? title : `${title} (${name || '""'})`;
+}
 
 // describe returns what an approval is about. Of an input that was cut there is only its beginning.
 export function describe(request) {

@@ -37,6 +37,8 @@ test("titles and rows", () => {
     ["write_file", { file_path: "a/b", content: "" }, "Write a file", { what: "a/b", hint: "empty" }],
     ["apply_patch", { input: "*** Begin Patch\n*** Add File: b.go\n*** Update File: a.go\n@@\n-x\n+y\n*** End Patch" }, "Edit 2 files", { hint: "+1 −1" }],
     ["fetch", { url: "https://user@evil.example/path?q=1" }, "Open a page", { strong: "evil.example", what: "/path?q=1" }],
+    ["fetch", { url: "https://[::1]:8080/x" }, "Open a page", { strong: "[::1]:8080", what: "/x" }],
+    ["fetch", { url: "HTTPS://Bücher.example" }, "Open a page", { strong: "xn--bcher-kva.example", what: "/" }],
     ["http", { url: "https://api.example/orders/1", method: "DELETE" }, "Send a request", { strong: "DELETE api.example", what: "/orders/1" }],
     ["http", { url: "https://api.example/orders", json: { a: 1 } }, "Send a request", { strong: "POST api.example" }],
     ["http", { url: "https://api.example/orders", method: "get" }, "Open a page", { strong: "api.example" }],
@@ -119,6 +121,31 @@ test("the actions of the service", () => {
   for (const { input, action } of examples) assert.equal(about("x", input).title, action || "Use x", JSON.stringify(input));
 });
 
+// curl asks evil.example for the first one, Node's older parser for the last ones, and the browser reads the host in front.
+test("a host that programs read differently is shown as it is written", () => {
+  for (const [url, host] of [
+    ["https://good.example\\@evil.example/", "good.example\\@evil.example"], ["https://a@b@good.example/", "a@b@good.example"],
+    ["https:\\\\good.example/x", "\\\\good.example"], ["https:good.example/x", "good.example"], ["https:///good.example/x", "good.example"],
+    ["https://ev%69l.example/", "ev%69l.example"], ["https://good\t.example/", "good\t.example"], [" https://good.example/", "good.example"],
+    ["https://evil.example;.good.example/", "evil.example;.good.example"], ["https://evil.example'.good.example/", "evil.example'.good.example"],
+  ]) {
+    const found = about("fetch", { url });
+    assert.deepEqual([found.kind, found.host, found.row.strong], ["url", host, host], url);
+  }
+});
+
+test("a title of a schema does not hide the name of a member that says something else", () => {
+  const asked = (input, titles) => ({ ...request("pay", input), input_schema: new Json(JSON.stringify({ properties: Object.fromEntries(Object.entries(titles).map(([name, title]) => [name, { title }])) })) });
+  const said = (name, title) => titleOf(asked({}, { [name]: title }), name);
+  assert.equal(said("amount", "Fee"), "Fee (amount)");
+  assert.equal(said("dangerouslyDisableSandbox", "Sandbox"), "Sandbox (dangerouslyDisableSandbox)");
+  assert.equal(said("", "Amount"), 'Amount ("")');
+  assert.equal(said("金額", "Betrag"), "Betrag (金額)");
+  for (const [name, title] of [["amount", "Amount"], ["to_account", "To account"], ["dueDate", "Due date"], ["due-date", "Due date:"], ["größe", "Größe"]]) assert.equal(said(name, title), title);
+  const swapped = asked({ fee: 1, amount: 1000000, currency: "EUR" }, { fee: "Amount", amount: "Fee" });
+  assert.equal(rowOf(swapped, describe(swapped)).hint, "1000000 EUR", "the name of a member counts before a title");
+});
+
 test("money is known by the titles of its schema as well", () => {
   const asked = { ...request("pay", { sum: 12, unit: "EUR", to_account: "DE1" }), input_schema: new Json('{"properties":{"sum":{"title":"Amount"},"unit":{"title":"Currency"}}}') };
   const { strong, what, hint } = rowOf(asked, describe(asked));
@@ -128,7 +155,7 @@ test("money is known by the titles of its schema as well", () => {
 test("a schema is kept as it was written", () => {
   const text = '{"input":{"id":9007199254740993,"output":1,"hasOwnProperty":2},"input_schema":{"properties":{"id":{"enum":[9007199254740993]},"output":{"title":"Sum","minimum":2}}}}';
   const asked = parse(text), before = JSON.stringify(asked);
-  assert.deepEqual(["id", "output", "hasOwnProperty"].map(name => titleOf(asked, name)), ["id", "Sum", "hasOwnProperty"]);
+  assert.deepEqual(["id", "output", "hasOwnProperty"].map(name => titleOf(asked, name)), ["id", "Sum (output)", "hasOwnProperty"]);
   assert.deepEqual(faults(asked.input_schema.node, asked.input.node), ["/output: must be at least 2"]);
   assert.equal(JSON.stringify(asked), before, "its text is the same once it was used");
 });
