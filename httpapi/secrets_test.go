@@ -124,6 +124,30 @@ func testSecrets(t *testing.T, a *rig) {
 			require.Equal(t, map[string]any{"sql": "select 3", "env": map[string]any{}}, settled.at("settled", 1, "resolution", "updated_input"))
 		}
 	})
+	parallel(t, "an edit of a list with sensitive values", func(t *testing.T) {
+		held := a.claimed(t)
+		a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","hold":true,"approvals":[{"id":"a","tool_call_id":"c","tool_name":"mail",
+			"input":{"to":[{"name":"ada","key":"`+secret+`-1"},{"name":"ben","key":"`+secret+`-2"},{"name":"cyd"}]},"sensitive_paths":["/to/0/key","/to/1/key"]}]}`).want(http.StatusOK)
+		edit := func(to string, options ...option) *reply {
+			return a.post(t, "/v1/runs/"+held.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":{"to":`+to+`}}]}`, options...)
+		}
+		// Each would give a key to somebody else.
+		for _, to := range []string{
+			`[{"name":"ben","key":{"sensitive":true}},{"name":"ada","key":{"sensitive":true}},{"name":"cyd"}]`,
+			`[{"name":"dan","key":{"sensitive":true}},{"name":"ada","key":{"sensitive":true}},{"name":"ben","key":{"sensitive":true}},{"name":"cyd"}]`,
+			`[{"name":"ben","key":{"sensitive":true}},{"name":"cyd","key":"x"}]`,
+			`{"0":{"name":"ben","key":{"sensitive":true}},"1":{"key":"x"}}`,
+		} {
+			refused := edit(to, expecting(semantic)).refused(api.CodeInvalidRequest)
+			require.Contains(t, refused.textAt("errors", 0, "detail"), "may have moved the sensitive value at /to/0/key", to)
+			require.NotContains(t, refused.text, secret)
+		}
+		edit(`[{"name":"ada","key":{"sensitive":true},"cc":true},{"name":"ben","key":"`+secret+`-3"},{"name":"eve"}]`).want(http.StatusAccepted)
+		a.requireHidden(t, held.session, held.run)
+		settled := a.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).want(http.StatusOK)
+		require.Equal(t, []any{map[string]any{"name": "ada", "key": secret + "-1", "cc": true}, map[string]any{"name": "ben", "key": secret + "-3"}, map[string]any{"name": "eve"}},
+			settled.at("settled", 0, "resolution", "updated_input", "to"))
+	})
 	parallel(t, "an input, and its edit", func(t *testing.T) {
 		held := a.claimed(t)
 		raise := func(paths string, options ...option) *reply {

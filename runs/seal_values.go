@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 
@@ -112,9 +113,10 @@ func (r *resolution) sealApproval(request *model.Request, approval *api.Approval
 }
 
 // unmask replaces masked values in an edited input with the original values. It returns a fault for
-// each outermost path that is missing in the edited input.
+// each outermost path that is missing in the edited input, or that may name another value there than in the original.
 func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []api.Fault) {
 	var faults []api.Fault
+	given, shown := edited, maskInput(original, paths)
 	for _, text := range outermost(paths) {
 		path, ok := document.ParsePointer(text)
 		if !ok {
@@ -123,6 +125,8 @@ func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []a
 		switch value := path.At(edited); {
 		case value == nil:
 			faults = append(faults, api.Fault{Pointer: at, Detail: "has nothing at " + text + ", which is sensitive: keep what stands there, or replace it"})
+		case standsForSecret(value) && moved(path, given, shown):
+			faults = append(faults, api.Fault{Pointer: at, Detail: "may have moved the sensitive value at " + text + " in its list: keep it where it stands, or replace it"})
 		case standsForSecret(value):
 			if was := path.At(original); was != nil {
 				edited = path.Replace(edited, was)
@@ -130,6 +134,41 @@ func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []a
 		}
 	}
 	return edited, faults
+}
+
+// moved reports whether a list above a path was changed so that another of its elements may stand there: one would get the
+// sensitive value of another.
+func moved(path document.Pointer, edited, shown api.JSON) bool {
+	for n, step := range path {
+		was, is := elements(path[:n].At(shown)), elements(path[:n].At(edited))
+		if was == nil {
+			continue
+		}
+		place, err := strconv.Atoi(step)
+		if err != nil || place >= len(was) || place >= len(is) {
+			return true
+		}
+		if now := is[place]; now != was[place] && (len(is) != len(was) || slices.Contains(was, now)) {
+			return true
+		}
+	}
+	return false
+}
+
+// elements returns the elements of a list in canonical form, nil for other values.
+func elements(value api.JSON) (texts []string) {
+	var list []api.JSON
+	if document.Kind(value) != '[' || json.Unmarshal(value, &list) != nil {
+		return nil
+	}
+	for _, one := range list {
+		text, err := document.Canonical(one)
+		if err != nil {
+			return nil
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
 }
 
 func standsForSecret(value api.JSON) bool {
