@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"encoding/hex"
-	"iter"
 	"path"
 	"regexp"
 	"strings"
@@ -10,13 +8,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// maxUnescaped is how many levels of percent-encoding are decoded.
-const maxUnescaped = 3
-
 // climbs reports whether a path, or a list of paths, has a ".." segment, encoded or not.
 func climbs(text string) bool {
 	last := text
-	for plain := range unescaped(text) {
+	for plain := range shellcmd.Unescaped(text) {
 		for segment := range strings.FieldsFuncSeq(Folded(plain), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
 			if strings.Trim(segment, " \t\r\n\x00") == ".." || shellcmd.Climbs(segment) {
 				return true
@@ -24,7 +19,7 @@ func climbs(text string) bool {
 		}
 		last = plain
 	}
-	return decoded(last) != last
+	return shellcmd.IsEscaped(last)
 }
 
 // cleaned returns a path in its shortest form, with slashes for backslashes. A trailing slash
@@ -90,7 +85,7 @@ func placeForms(text string, folders []string) (forms []string, inFolders int) {
 	}
 	text = shellcmd.Scrub(text)
 	place(text)
-	for plain := range unescaped(text) {
+	for plain := range shellcmd.Unescaped(text) {
 		place(plain)
 		if local, is := strings.CutPrefix(Folded(plain), "file:"); is {
 			if hosted, is := strings.CutPrefix(local, "//"); is {
@@ -120,39 +115,6 @@ func withoutAlias(path string) string {
 		}
 		path = path[to[1]-1:]
 	}
-}
-
-// unescaped yields a text and each of its percent-decoded forms.
-func unescaped(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for range maxUnescaped {
-			plain := decoded(text)
-			if !yield(text) || plain == text {
-				return
-			}
-			text = plain
-		}
-	}
-}
-
-// decoded decodes each percent-encoded byte by itself: browsers and servers decode those next to a "%" that encodes nothing.
-func decoded(text string) string {
-	if !strings.Contains(text, "%") {
-		return text
-	}
-	plain := make([]byte, 0, len(text))
-	for at := 0; at < len(text); at++ {
-		var escaped [1]byte
-		if text[at] == '%' && at+2 < len(text) {
-			if _, err := hex.Decode(escaped[:], []byte(text[at+1:at+3])); err == nil {
-				plain = append(plain, escaped[0])
-				at += 2
-				continue
-			}
-		}
-		plain = append(plain, text[at])
-	}
-	return string(plain)
 }
 
 // withoutTails cuts the parts of a segment that some systems ignore: trailing dots and blanks,

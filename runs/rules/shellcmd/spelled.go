@@ -181,7 +181,7 @@ func (m *marking) plain(from, to int) {
 var dotPattern = regexp.MustCompile(`(^|/)\.[.*]*([?*]|\[[^/]*([^/\w:,\]-]|[^/\w]-|-[^/\w\]])[^/]*\])[.*]*(/|$)`)
 
 func (m *marking) word(word *syntax.Word) {
-	if expands(word) || Climbs(wordText(word, false)) || !m.glob && dotPattern.MatchString(patternText(word)) {
+	if expands(word) || climbsDecoded(wordText(word, false)) || !m.glob && dotPattern.MatchString(patternText(word)) {
 		return
 	}
 	for _, part := range word.Parts {
@@ -258,13 +258,27 @@ func expands(word *syntax.Word) bool {
 
 func offset(pos syntax.Pos) int { return int(pos.Offset()) } //nolint:gosec // at most MaxLength
 
+// climbsDecoded is Climbs for a word that may have a URL, whose path a server decodes.
+func climbsDecoded(word string) bool {
+	last := word
+	for plain := range Unescaped(word) {
+		if last = plain; Climbs(plain) {
+			return true
+		}
+	}
+	return IsEscaped(last)
+}
+
 // Climbs reports whether a word has a ".." segment: by itself, behind a flag, or behind what
 // separates paths.
 func Climbs(word string) bool {
-	for segment := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("/\\=:,;\n\t ", r) }) {
+	for segment := range strings.FieldsFuncSeq(word, parts) {
 		if segment == ".." || len(segment) == 4 && segment[0] == '-' && segment[2:] == ".." {
 			return true
 		}
 	}
 	return false
 }
+
+// parts reports whether a character stands between paths or their segments.
+func parts(r rune) bool { return strings.ContainsRune("/\\=:,;\n\t ", r) }

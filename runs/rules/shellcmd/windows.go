@@ -1,6 +1,7 @@
 package shellcmd
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,6 +24,28 @@ func SpellWindows(text string, spelled []bool) {
 				spelled[at+i] = true
 			}
 		}
+	}
+	spellClimbs(text, spelled)
+}
+
+// spellClimbs marks the segments "..": for these shells a backslash is a slash, and quotes may stand anywhere in a word.
+func spellClimbs(text string, spelled []bool) {
+	var bare []byte
+	var places []int
+	for at := range len(text) {
+		if !strings.ContainsRune("\"'`^", rune(text[at])) {
+			bare, places = append(bare, text[at]), append(places, at)
+		}
+	}
+	for from := 0; from < len(bare); {
+		length := bytes.IndexFunc(bare[from:], parts)
+		if length < 0 {
+			length = len(bare) - from
+		}
+		if to := from + length; Climbs(string(bare[from:to])) {
+			spelled[places[to-2]], spelled[places[to-1]] = true, true
+		}
+		from += length + 1
 	}
 }
 
