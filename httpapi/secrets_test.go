@@ -142,7 +142,7 @@ func testSecrets(t *testing.T, a *rig) {
 			require.Contains(t, refused.textAt("errors", 0, "detail"), "may have moved the sensitive value at /to/0/key", to)
 			require.NotContains(t, refused.text, secret)
 		}
-		edit(`[{"name":"ada","key":{"sensitive":true},"cc":true},{"name":"ben","key":"`+secret+`-3"},{"name":"eve"}]`).want(http.StatusAccepted)
+		edit(`[{"name":"ada","key":{"sensitive":true},"cc":true},{"name":"ben","key":"` + secret + `-3"},{"name":"eve"}]`).want(http.StatusAccepted)
 		a.requireHidden(t, held.session, held.run)
 		settled := a.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).want(http.StatusOK)
 		require.Equal(t, []any{map[string]any{"name": "ada", "key": secret + "-1", "cc": true}, map[string]any{"name": "ben", "key": secret + "-3"}, map[string]any{"name": "eve"}},
