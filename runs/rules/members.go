@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -62,7 +63,8 @@ func namesPath(name string) bool {
 }
 
 // holdsPlace reports whether a member has a text that leads out of a folder: an absolute path, one
-// with a ".." segment, or the URL of a file. A member that is too large to read may have one.
+// with a ".." segment, the URL of a file, or the value of a member that is named like a place: one of
+// several edits may be of another file. A member that is too large to read may have one.
 func (c *Call) holdsPlace(member string) bool {
 	if holds, known := c.places[member]; known {
 		return holds
@@ -71,9 +73,29 @@ func (c *Call) holdsPlace(member string) bool {
 	holds := !c.Budget.read(string(value)) || slices.ContainsFunc(leaves(value, nil), func(text string) bool {
 		text = strings.TrimSpace(text)
 		return absolute(cleaned(text)) || climbs(text) || strings.HasPrefix(Folded(text), "file:")
-	})
+	}) || namesPlaceWithin(value)
 	c.places[member] = holds
 	return holds
+}
+
+// namesPlaceWithin reports whether a value has a member that is named like a place and has a text.
+func namesPlaceWithin(value api.JSON) bool {
+	switch document.Kind(value) {
+	case '[':
+		var items []api.JSON
+		return json.Unmarshal(value, &items) == nil && slices.ContainsFunc(items, namesPlaceWithin)
+	case '{':
+		var members map[string]api.JSON
+		if json.Unmarshal(value, &members) != nil {
+			return false
+		}
+		for name, one := range members {
+			if namesPlaceWithin(one) || document.Kind(one) == '"' && !saysNothing(one) && namesPlace(foldedName(name)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Folded normalizes a text for what must not be got around by its spelling, such as deny and ask rules:

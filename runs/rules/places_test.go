@@ -165,6 +165,15 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 			require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s %v", member, value)
 		}
 	}
+	// The page reads these as edits of several files.
+	for _, value := range []any{
+		[]any{map[string]any{"old_string": "a", "new_string": "b"}, map[string]any{"path": "lib/x", "old_string": "a", "new_string": "b"}},
+		map[string]any{"of": []any{map[string]any{"filePath": "b"}}},
+	} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", "edits": value}), "%v", value)
+	}
+	edits := []any{map[string]any{"old_string": "a", "new_string": "b", "from": 1, "file": ""}}
+	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", "edits": edits}))
 	for member, value := range map[string]any{"mode": "r", "encoding": "utf-8", "include": "*.go", "line": 7, "pattern": "a/b", "new_string": "/etc/x", "ratio": 0.5, "profile_id": "x", "recursive": true} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
 	}
