@@ -2,6 +2,7 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -88,11 +89,23 @@ var (
 // namingSubcommands are subcommands whose next word says what they do.
 var namingSubcommands = shellcmd.WordSet("run exec compose remote pr issue repo mod workspace global config")
 
+// runsFurther are subcommands that run what their further words say. Programs of elsewhere do so in the place that their
+// first word names, and those of execsIn behind "exec": a common beginning says where, and not what.
+var (
+	runsFurther = shellcmd.WordSet("shell ssh rsh dlx develop enter runner exec-out")
+	elsewhere   = shellcmd.WordSet("ansible salt salt-ssh pdsh clush")
+	execsIn     = shellcmd.WordSet("aws-vault chamber multipass incus")
+)
+
+func runsAnything(words []string) bool {
+	return elsewhere[words[0]] || runsFurther[words[1]] || words[1] == "exec" && (execsIn[words[0]] || slices.Contains(words, "--"))
+}
+
 // subcommand returns the words of a command that say what it does, such as "npm run build" of
 // "npm run build --watch", and "" if it has no subcommand.
 func subcommand(command string) string {
 	words := strings.Split(command, " ")
-	if len(words) < 2 || !programWord.MatchString(words[0]) || shellcmd.RunsOthers(words[0]) || !subcommandWord.MatchString(words[1]) {
+	if len(words) < 2 || !programWord.MatchString(words[0]) || shellcmd.RunsOthers(words[0]) || runsAnything(words) || !subcommandWord.MatchString(words[1]) {
 		return ""
 	}
 	count := 2
