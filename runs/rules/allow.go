@@ -44,6 +44,11 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 			return fault
 		}
 	}
+	if wild && kind == '"' && hostNames[foldedName(name)] && strings.Trim(match.glob, "*?") != "" {
+		if fault := call.uncoveredHost(match); fault != noFault {
+			return fault
+		}
+	}
 	switch {
 	case kind != '"' && kind != '[' && kind != '{', means == meansProse && kind == '"':
 		return noFault

@@ -3,7 +3,26 @@ package rules
 import (
 	"regexp"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
+
+// hostNames are members that hold the name of a host. A tool may put it into a URL, or among the words of a command.
+var hostNames = shellcmd.WordSet("host hostname hosts domain domainname fqdn remotehost targethost serverhost serverhostname remote server")
+
+// uncoveredHost returns why a glob's wildcard may not cover the name of a host.
+func (c *Call) uncoveredHost(match globMatch) paramFault {
+	match.spelled, match.globSpelled = make([]bool, len(match.text)), make([]bool, len(match.glob))
+	markHost(match.text, 0, false, match.spelled)
+	markHost(withoutSingle(match.glob), 0, false, match.globSpelled)
+	if at := strings.IndexByte(match.text, '/'); at >= 0 {
+		match.spelled[at] = true
+	}
+	if matches, _ := c.Budget.match(match); !matches {
+		return paramUncovered
+	}
+	return noFault
+}
 
 const beforeHost = "://"
 

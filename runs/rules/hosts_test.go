@@ -76,3 +76,33 @@ func TestNoWildcardCoversAnotherHost(t *testing.T) {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "fetch", map[string]string{"url": test.glob}, map[string]any{"url": test.url}), "%q, %q", test.glob, test.url)
 	}
 }
+
+// A tool puts the name of a host into a URL, or among the words of ssh.
+func TestNoWildcardCoversMoreThanTheNameOfAHost(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"ssh", "run_remote"} {
+		for _, test := range []struct{ glob, host string }{
+			{"*.staging.example", "evil.example#.staging.example"},
+			{"*.staging.example", "evil.example?.staging.example"},
+			{"*.staging.example", "-oProxyCommand=rm x.staging.example"},
+			{"*.staging.example", "evil.example x.staging.example"},
+			{"**.staging.example", "evil.example/x.staging.example"},
+			{"staging-*", "staging-1@evil.example"},
+			{"staging-?", "staging-@"},
+		} {
+			for _, name := range []string{"host", "hostName", "target_host", "domain"} {
+				require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, tool, map[string]string{name: test.glob}, map[string]any{name: test.host}), "%s, %q, %q", tool, test.glob, test.host)
+			}
+		}
+		for _, test := range []struct{ glob, host string }{
+			{"*.staging.example", "a.b-1.staging.example"},
+			{"*.staging.example:*", "a.staging.example:22"},
+			{"staging-?", "staging-1"},
+			{"*@staging.example", "deploy@staging.example"},
+			{"**", "u@evil.example"},
+		} {
+			require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, tool, map[string]string{"host": test.glob}, map[string]any{"host": test.host}), "%s, %q, %q", tool, test.glob, test.host)
+		}
+	}
+	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "post", map[string]string{"ghost": "a*"}, map[string]any{"ghost": "a b@c"}))
+}
