@@ -258,11 +258,14 @@ func expands(word *syntax.Word) bool {
 
 func offset(pos syntax.Pos) int { return int(pos.Offset()) } //nolint:gosec // at most MaxLength
 
-// climbsDecoded is Climbs for a word that may have a URL, whose path a server decodes.
+// dotBraces is a segment of dots and braces that curl expands to "..", in quotes as well: {.}. or .{.,x}.
+var dotBraces = regexp.MustCompile(`(?:^|/)\.*(?:\{(?:[^{}/]*,)?\.*(?:,[^{}/]*)?\}\.*)+(?:[/?#]|$)`)
+
+// climbsDecoded is [Climbs] for a word that may have a URL: a server decodes its path, and curl expands its braces.
 func climbsDecoded(word string) bool {
 	last := word
 	for plain := range Unescaped(word) {
-		if last = plain; Climbs(plain) {
+		if last = plain; Climbs(plain) || strings.Contains(dotBraces.FindString(plain), ".") {
 			return true
 		}
 	}
