@@ -78,7 +78,7 @@ func (c *Call) holdsPlace(member string) bool {
 	return holds
 }
 
-// namesPlaceWithin reports whether a value has a member that is named like a place and has a text.
+// namesPlaceWithin reports whether a value has a member that is named like a place and has a text, or several.
 func namesPlaceWithin(value api.JSON) bool {
 	switch document.Kind(value) {
 	case '[':
@@ -90,7 +90,8 @@ func namesPlaceWithin(value api.JSON) bool {
 			return false
 		}
 		for name, one := range members {
-			if namesPlaceWithin(one) || document.Kind(one) == '"' && !saysNothing(one) && namesPlace(foldedName(name)) {
+			said := func(text string) bool { return text != "" }
+			if namesPlace(foldedName(name)) && slices.ContainsFunc(leaves(one, nil), said) || namesPlaceWithin(one) {
 				return true
 			}
 		}

@@ -169,10 +169,11 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	for _, value := range []any{
 		[]any{map[string]any{"old_string": "a", "new_string": "b"}, map[string]any{"path": "lib/x", "old_string": "a", "new_string": "b"}},
 		map[string]any{"of": []any{map[string]any{"filePath": "b"}}},
+		map[string]any{"paths": []any{"lib/x"}},
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", "edits": value}), "%v", value)
 	}
-	edits := []any{map[string]any{"old_string": "a", "new_string": "b", "from": 1, "file": ""}}
+	edits := []any{map[string]any{"old_string": "a", "new_string": "b", "from": 1, "file": "", "to": map[string]any{"line": 2}}}
 	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", "edits": edits}))
 	for member, value := range map[string]any{"mode": "r", "encoding": "utf-8", "include": "*.go", "line": 7, "pattern": "a/b", "new_string": "/etc/x", "ratio": 0.5, "profile_id": "x", "recursive": true} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
