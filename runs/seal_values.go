@@ -116,7 +116,7 @@ func (r *resolution) sealApproval(request *model.Request, approval *api.Approval
 // each outermost path that is missing in the edited input, or that may name another value there than in the original.
 func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []api.Fault) {
 	var faults []api.Fault
-	given, shown := edited, maskInput(original, paths)
+	lists := comparedLists{shown: maskInput(original, paths), edited: edited, read: map[string][2][]string{}}
 	for _, text := range outermost(paths) {
 		path, ok := document.ParsePointer(text)
 		if !ok {
@@ -125,7 +125,7 @@ func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []a
 		switch value := path.At(edited); {
 		case value == nil:
 			faults = append(faults, api.Fault{Pointer: at, Detail: "has nothing at " + text + ", which is sensitive: keep what stands there, or replace it"})
-		case standsForSecret(value) && moved(path, given, shown):
+		case standsForSecret(value) && lists.moved(path):
 			faults = append(faults, api.Fault{Pointer: at, Detail: "may have moved the sensitive value at " + text + " in its list: keep it where it stands, or replace it"})
 		case standsForSecret(value):
 			if was := path.At(original); was != nil {
@@ -136,21 +136,35 @@ func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []a
 	return edited, faults
 }
 
+// comparedLists are the lists of an input as it was shown, and as it was edited. Each is read once: many paths may lead through it.
+type comparedLists struct {
+	shown, edited api.JSON
+	read          map[string][2][]string // by the place of the list
+}
+
 // moved reports whether a list above a path was changed so that another of its elements may stand there: one would get the
 // sensitive value of another.
-func moved(path document.Pointer, edited, shown api.JSON) bool {
+func (l *comparedLists) moved(path document.Pointer) bool {
+	shown, edited := l.shown, l.edited
 	for n, step := range path {
-		was, is := elements(path[:n].At(shown)), elements(path[:n].At(edited))
-		if was == nil {
-			continue
+		if document.Kind(shown) == '[' {
+			at := fmt.Sprintf("%q", path[:n])
+			if _, known := l.read[at]; !known {
+				l.read[at] = [2][]string{elements(shown), elements(edited)}
+			}
+			was, is := l.read[at][0], l.read[at][1]
+			place, err := strconv.Atoi(step)
+			switch {
+			case err != nil || place >= len(was) || place >= len(is):
+				return true
+			case is[place] == was[place]:
+				return false
+			case len(is) != len(was) || slices.Contains(was, is[place]):
+				return true
+			}
 		}
-		place, err := strconv.Atoi(step)
-		if err != nil || place >= len(was) || place >= len(is) {
-			return true
-		}
-		if now := is[place]; now != was[place] && (len(is) != len(was) || slices.Contains(was, now)) {
-			return true
-		}
+		next := document.Pointer{step}
+		shown, edited = next.At(shown), next.At(edited)
 	}
 	return false
 }
