@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
+	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
 func testEvents(t *testing.T, a *rig) {
@@ -67,8 +68,7 @@ func testEvents(t *testing.T, a *rig) {
 		for _, path := range paths {
 			pages[path] = a.get(t, path+"?limit=1").want(http.StatusOK)
 		}
-		trimmed, err := a.store.TrimSession(t.Context(), run.session, time.Now().Add(time.Hour).UnixMilli(), len(log.list())-2)
-		require.NoError(t, err)
+		trimmed := storetest.TrimSession(t, a.store, run.session, time.Now().Add(time.Hour).UnixMilli(), len(log.list())-2)
 		require.Equal(t, upkeep.Trimmed{Events: len(log.list()) - 2, More: true}, trimmed, "the run is not gone yet")
 		first := strconv.Itoa(trimmed.Events + 1)
 		for _, path := range paths {
@@ -85,8 +85,7 @@ func testEvents(t *testing.T, a *rig) {
 		}
 		require.Equal(t, first, a.get(t, paths[0]).want(http.StatusOK).at(0, "id"))
 		require.Len(t, a.get(t, paths[1]+"?after=0").want(http.StatusOK).list(), 2)
-		_, err = a.store.TrimSession(t.Context(), run.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
-		require.NoError(t, err)
+		storetest.TrimSession(t, a.store, run.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
 		a.get(t, paths[0]+"?after=1").refused(api.CodeSessionNotFound)
 		a.get(t, paths[1]+"?after=1").refused(api.CodeRunNotFound)
 	})

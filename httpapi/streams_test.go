@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
 func testStreams(t *testing.T, a *rig) {
@@ -119,8 +120,7 @@ func testStreams(t *testing.T, a *rig) {
 		kept := a.post(t, path+"/runs", `{"input":2}`).want(http.StatusAccepted).textAt("run_id")
 		end := a.get(t, path).textAt("last_event_id")
 		gone := a.get(t, path+"/events").want(http.StatusOK)
-		trimmed, err := a.store.TrimSession(t.Context(), old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
-		require.NoError(t, err)
+		trimmed := storetest.TrimSession(t, a.store, old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
 		require.Equal(t, 1, trimmed.Runs)
 		lastGone := gone.textAt(trimmed.Events-1, "id") + "." + gone.textAt(trimmed.Events-1, "hash")[:16]
 		first := strconv.Itoa(trimmed.Events + 1)
@@ -164,8 +164,7 @@ func testStreams(t *testing.T, a *rig) {
 		for name := ""; name != "cancelled"; {
 			name = open.event().name
 		}
-		trimmed, err := a.store.TrimSession(t.Context(), old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
-		require.NoError(t, err)
+		trimmed := storetest.TrimSession(t, a.store, old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
 		require.True(t, trimmed.Session)
 
 		// The new log has as many events, and then more.

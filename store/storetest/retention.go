@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"slices"
+	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +22,19 @@ func (h *harness) finish(sessionID, runID string) {
 	h.wait(sessionID, runID, approvals("a"))
 	h.do(&runs.ResolveApprovals{RunID: runID, Resolutions: allow("a"), Actor: person})
 	h.do(&runs.Complete{RunID: runID, Fence: h.claim(runID)})
+}
+
+// TrimSession deletes finished rows of a session, which has some. Postgres skips a session that is locked, and the transaction
+// of a refused command, such as the claim of another worker, ends after the reply to it.
+func TrimSession(tb testing.TB, store runs.Store, sessionID string, beforeMs int64, limit int) (trimmed upkeep.Trimmed) {
+	tb.Helper()
+	var err error
+	require.Eventually(tb, func() bool {
+		trimmed, err = store.TrimSession(tb.Context(), sessionID, beforeMs, limit)
+		return err != nil || trimmed != upkeep.Trimmed{}
+	}, time.Minute, time.Millisecond, "nothing of %s was deleted", sessionID)
+	require.NoError(tb, err)
+	return trimmed
 }
 
 // trim deletes rows that are finished by now, limit events at a time, and checks the database

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
 // testStreams checks docs/spec/hermes.md#streams: every byte of each frame, and when it is sent.
@@ -252,9 +253,7 @@ func TestASessionIDThatIsUsedAgain(t *testing.T) {
 	s.post(t, "/v1/sessions/"+session+"/end", "").Into(nil)
 	open.shows("approval", "", 0)
 	for more := true; more; {
-		trimmed, err := s.Store.TrimSession(t.Context(), session, time.Now().Add(time.Hour).UnixMilli(), 1_000)
-		require.NoError(t, err)
-		more = trimmed.More
+		more = storetest.TrimSession(t, s.Store, session, time.Now().Add(time.Hour).UnixMilli(), 1_000).More
 	}
 	s.get(t, "/v1/sessions/"+session).Want(http.StatusNotFound)
 

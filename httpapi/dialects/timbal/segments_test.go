@@ -14,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/upkeep"
+	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
 // Ids, events and their numbers are the same after a restart, and a resume from before it is found
@@ -281,8 +282,7 @@ func testEvents(t *testing.T, s *service) {
 	ended.rest()
 	require.Equal(t, false, s.events(t, ended.runID, "").body["expired"])
 	record := s.record(t, ended.runID)
-	trimmed, err := s.Store.TrimSession(t.Context(), record.Run.SessionID, time.Now().Add(time.Hour).UnixMilli(), 1)
-	require.NoError(t, err)
+	trimmed := storetest.TrimSession(t, s.Store, record.Run.SessionID, time.Now().Add(time.Hour).UnixMilli(), 1)
 	require.Equal(t, upkeep.Trimmed{Events: 1, More: true}, trimmed)
 	require.Equal(t, []any{true, []any{}}, []any{s.events(t, ended.runID, "").body["expired"], s.events(t, ended.runID, "").body["events"]},
 		"a log without its beginning is not shown")
