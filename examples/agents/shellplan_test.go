@@ -1,10 +1,12 @@
 package agents_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,16 +127,26 @@ func TestAStepThatDiedIsNotRunAgain(t *testing.T) {
 	directory := t.TempDir()
 	runID := begin(t, c, agents.ShellPlanAgent, plan("echo first", "echo begun >> began; exec sleep 600", "touch after"))
 	handle := (&agents.ShellPlan{Directory: directory}).Handle
-	died := make(chan struct{})
+	died, leaving := make(chan struct{}), make(chan struct{})
+	var dead atomic.Bool
+	release := func(ctx context.Context, task *client.Task) error {
+		_, err := c.ReleaseRun(context.WithoutCancel(ctx), task.RunID(), task.Fence(), nil)
+		return cmp.Or(err, client.ErrSuspended)
+	}
 	// The worker's context ends once the command has started, which kills the command and
 	// leaves the run without a result.
 	stop := work(t, c, agents.ShellPlanAgent, func(ctx context.Context, task *client.Task) error {
+		if dead.Load() { // it claims the run again until it has stopped
+			<-leaving
+			return release(ctx, task)
+		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go func() {
 			defer cancel()
 			for ctx.Err() == nil {
 				if text, err := os.ReadFile(filepath.Join(directory, "began")); err == nil && len(text) > 0 {
+					dead.Store(true)
 					close(died)
 					return
 				}
@@ -144,14 +156,11 @@ func TestAStepThatDiedIsNotRunAgain(t *testing.T) {
 		if err := handle(ctx, task); ctx.Err() == nil || err == nil {
 			return err
 		}
-		_, err := c.ReleaseRun(context.WithoutCancel(ctx), task.RunID(), task.Fence(), nil)
-		if err != nil {
-			return err
-		}
-		return client.ErrSuspended
+		return release(ctx, task)
 	})
 	decide(t, c, runID, allow)
 	<-died
+	close(leaving)
 	stop()
 
 	work(t, c, agents.ShellPlanAgent, handle)
