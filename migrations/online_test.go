@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"context"
+	"database/sql"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,6 +48,25 @@ func decision(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
+// atBaseline returns a new database at the baseline, and what connects to it.
+func atBaseline(ctx context.Context, t *testing.T) (db *sql.DB, connect func() *pgx.Conn) {
+	t.Helper()
+	url := postgrestest.URL(t, postgrestest.Empty())
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	db = closing(t, stdlib.OpenDB(*config))
+	first, err := migrations.NewOf(db, migrations.Postgres, baseline(t))
+	require.NoError(t, err)
+	_, err = first.Up(ctx)
+	require.NoError(t, err)
+	return db, func() *pgx.Conn {
+		conn, err := pgx.Connect(ctx, url)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(ctx))) })
+		return conn
+	}
+}
+
 // A replica of the baseline decides while another migrates to the newest step and to the example after
 // it, although a long read holds a lock that the migration must wait for. The read goes on until the migration has
 // given up and tried again several times: a decision that waited for the migration would never end.
@@ -54,22 +74,9 @@ func TestReplicasDecideWhileOneMigrates(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	url := postgrestest.URL(t, postgrestest.Empty())
-	config, err := pgx.ParseConfig(url)
-	require.NoError(t, err)
-	db := closing(t, stdlib.OpenDB(*config))
-	first, err := migrations.NewOf(db, migrations.Postgres, baseline(t))
-	require.NoError(t, err)
-	_, err = first.Up(ctx)
-	require.NoError(t, err)
-	connect := func() *pgx.Conn {
-		conn, err := pgx.Connect(ctx, url)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(ctx))) })
-		return conn
-	}
+	db, connect := atBaseline(ctx, t)
 	reader, replica, watcher := connect(), connect(), connect()
-	_, err = reader.Exec(ctx, filled)
+	_, err := reader.Exec(ctx, filled)
 	require.NoError(t, err)
 
 	read, err := reader.Begin(ctx)
@@ -122,20 +129,7 @@ func TestAnIndexIsMadeOnceBehindALongRead(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	url := postgrestest.URL(t, postgrestest.Empty())
-	config, err := pgx.ParseConfig(url)
-	require.NoError(t, err)
-	db := closing(t, stdlib.OpenDB(*config))
-	first, err := migrations.NewOf(db, migrations.Postgres, baseline(t))
-	require.NoError(t, err)
-	_, err = first.Up(ctx)
-	require.NoError(t, err)
-	connect := func() *pgx.Conn {
-		conn, err := pgx.Connect(ctx, url)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(ctx))) })
-		return conn
-	}
+	db, connect := atBaseline(ctx, t)
 	reader, watcher := connect(), connect()
 	read, err := reader.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	require.NoError(t, err)
