@@ -290,6 +290,10 @@ func (s *brokenStore) SentMessages(context.Context, string, string) ([]notify.Se
 	return nil, s.err
 }
 
+func (s *brokenStore) Told(context.Context, string, string, string) (notify.Told, error) {
+	return notify.Told{}, s.err
+}
+
 func (s *brokenStore) PutSentMessage(context.Context, *notify.SentMessage, *notify.SentMessage) (bool, error) {
 	return false, s.err
 }

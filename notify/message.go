@@ -37,6 +37,8 @@ type Message struct {
 	Code string
 	// UntilMs is the deadline of the request; 0 for none.
 	UntilMs int64
+	// AtMs is when it was read what is open of the session, for a browser that shows the newest message about it; 0 for unknown.
+	AtMs int64
 	// Buttons decide the request in place; nil for none. Details is what an allow of them allows.
 	Buttons *Buttons
 	Details string
@@ -148,20 +150,27 @@ func purpose(input api.JSON) string {
 // linkTo returns the path and the URL that open a request in the inbox. The URL is empty if the service does
 // not know its own.
 func (s *Service) linkTo(handle string) (path, link string) {
-	path = "/?prompt=" + url.QueryEscape(handle)
+	return s.linked("/?prompt=" + url.QueryEscape(handle))
+}
+
+func (s *Service) linked(path string) (same, link string) {
 	if s.options.ExternalURL != "" {
 		link = s.options.ExternalURL + path
 	}
 	return path, link
 }
 
+func openText(count int64) string {
+	if count == 1 {
+		return "1 request is open"
+	}
+	return fmt.Sprintf("%d requests are open", count)
+}
+
 // floodMessage returns a message with the number of open requests, instead of one about each
 // request.
 func (s *Service) floodMessage(effectID string, open int64) *Message {
-	m := &Message{ID: effectID, Kind: kindFlood, Subject: fmt.Sprintf("%d requests are open", open), Link: s.options.ExternalURL}
-	if open == 1 {
-		m.Subject = "1 request is open"
-	}
+	m := &Message{ID: effectID, Kind: kindFlood, Subject: openText(open), Link: s.options.ExternalURL}
 	return m.with(m.Subject + ". You may get no messages about single requests for a few minutes.")
 }
 

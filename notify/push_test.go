@@ -192,8 +192,21 @@ func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
 		require.True(t, settled.Silent)
 		require.False(t, open[0].Silent)
 		require.Equal(t, "normal", settled.Urgency)
+		require.Equal(t, open[0].Topic, open[1].Topic, "a session has one notification")
+		both := slices.IndexFunc(open, func(m pushpeer.Message) bool { return m.Title == "2 requests are open" })
+		require.GreaterOrEqual(t, both, 0)
+		require.Equal(t, "https://holdpoint.example/sessions/s", open[both].Navigate)
+		require.Empty(t, open[both].Data.Handle, "it denies neither")
+		require.Contains(t, open[both].Body, "wants to use deploy")
+		run, err := s.client.GetRun(t.Context(), runID)
+		require.NoError(t, err)
+		left := run.PendingApprovals[0].Handle
+		require.Equal(t, "1 request is open", settled.Title)
 		require.Contains(t, settled.Body, "denied by user:local")
-		require.Contains(t, []string{open[0].Topic, open[1].Topic}, settled.Topic)
+		require.Equal(t, "https://holdpoint.example/?prompt="+left, settled.Navigate)
+		require.Empty(t, settled.Data.Handle)
+		require.GreaterOrEqual(t, settled.Data.AtMs, open[both].Data.AtMs)
+		require.Equal(t, open[0].Topic, settled.Topic)
 		require.Equal(t, settled.Topic, settled.Tag)
 		require.NotContains(t, settled.Text, "hunter2")
 		eventually(t, "nothing is left to send", func() bool {
@@ -204,6 +217,10 @@ func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
 		failed, err := s.client.ListEffects(t.Context(), client.EffectListParams{State: api.EffectFailed, WebhookID: model.NoticeWebhookID(api.PushChannel)})
 		require.NoError(t, err)
 		require.Empty(t, failed.Items, "its person was told in the other browsers")
+		s.resolve(t, s.client, runID, api.BehaviorDeny, "b")
+		last := came(t, phone, 4)[3]
+		require.Equal(t, "Approval of deploy  Bcc: eve@example.com: denied", last.Title)
+		require.Equal(t, settled.Topic, last.Topic)
 		s.healthy(t)
 	})
 }

@@ -37,6 +37,8 @@ func (m *SentMessage) wentToAddress() bool { return strings.HasPrefix(m.Referenc
 type SentStore interface {
 	// SentMessages returns the messages about a request on a channel, one for each person.
 	SentMessages(ctx context.Context, handle, channel string) ([]SentMessage, error)
+	// Told returns what is open of a session, of what a person had a message about on a channel.
+	Told(ctx context.Context, sessionID, channel, principal string) (Told, error)
 	// PutSentMessage writes a message in place of another one to the person about the same request, nil for none.
 	// It returns false, and changes nothing, if the row is not the one before. It deletes some messages that are
 	// older than KeepSentMs.
@@ -121,6 +123,9 @@ func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []
 	case request == nil:
 		return cmp.Or(s.options.Store.RemoveSentMessage(ctx, row), runs.ErrNotSent)
 	}
+	if err := s.together(ctx, channel, row.Principal, m); err != nil {
+		return s.failedSending(ctx, row, err)
+	}
 	if err := s.sendAll(ctx, channel, addresses, m); err != nil {
 		return s.failedSending(ctx, row, err)
 	}
@@ -170,17 +175,15 @@ func (s *Service) sentTooLate(ctx context.Context, channel Withdrawer, sent *Sen
 			return nil // the other attempt has found it, or may be about to
 		}
 	}
-	var m *Message
+	outcome := func(string) *Message { return nil }
 	if request, _, err := s.open(ctx, sent.RequestHandle); err != nil {
 		return err
 	} else if request == nil {
-		outcome, err := s.settledMessage(ctx, channel.Kind(), sent.RequestHandle)
-		if err != nil {
+		if outcome, err = s.settledMessage(ctx, channel.Kind(), sent.RequestHandle); err != nil {
 			return err
 		}
-		m = outcome(sent.Principal)
 	}
-	err = s.withdrawOne(ctx, channel, sent, m)
+	err = s.withdrawSettled(ctx, channel, sent, outcome)
 	if errors.Is(err, ErrPermanent) {
 		s.options.Logger.WarnContext(ctx, "a message that was sent too late could not be withdrawn", channelAttr(sent.Channel), errorAttr(err))
 		return nil // it was sent

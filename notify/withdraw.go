@@ -75,7 +75,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 			continue
 		}
 		calls.Go(func() error {
-			err := s.safely("a withdrawal", func() error { return s.withdrawOne(ctx, withdrawer, sent, outcome(sent.Principal)) })
+			err := s.safely("a withdrawal", func() error { return s.withdrawSettled(ctx, withdrawer, sent, outcome) })
 			if err == nil {
 				err = s.options.Store.RemoveSentMessage(ctx, sent)
 			}
@@ -97,6 +97,17 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *model.P
 		return false, &runs.PutOffError{Ms: putOffMs}
 	}
 	return refused != nil, refused
+}
+
+// withdrawSettled withdraws the message about a settled request.
+func (s *Service) withdrawSettled(ctx context.Context, channel Withdrawer, sent *SentMessage, outcome func(principal string) *Message) error {
+	m := outcome(sent.Principal)
+	if m != nil {
+		if err := s.together(ctx, channel, sent.Principal, m); err != nil {
+			return err
+		}
+	}
+	return s.withdrawOne(ctx, channel, sent, m)
 }
 
 // withdrawOne withdraws a message from its address, or from all addresses of its person on the channel if it may have

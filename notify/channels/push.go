@@ -167,7 +167,7 @@ type notification struct {
 	Body  string `json:"body"`
 	// Navigate is what a click opens: a URL, or a path of the service.
 	Navigate string `json:"navigate"`
-	// Tag is the same for all messages about a request: the browser shows the last one.
+	// Tag is the same for all messages about a session: the browser shows the last one.
 	Tag string `json:"tag"`
 	// Silent is true for a message about a settled request.
 	Silent bool        `json:"silent,omitzero"`
@@ -180,13 +180,15 @@ type messageData struct {
 	ID string `json:"id"`
 	// Handle is the one of an open approval, which the worker may deny. Its digest stays out: it could confirm a guess of the input.
 	Handle string `json:"handle,omitzero"`
+	// AtMs is when it was read what is open of the session: the browser shows the newest, in whichever order they come.
+	AtMs int64 `json:"at_ms,omitzero"`
 }
 
 // declarativeVersion is the value of web_push that says what the message is.
 const declarativeVersion = 8030
 
-// Send implements notify.Channel. All messages about a request have the same topic, so that a push
-// service keeps only the last one for a browser that is offline.
+// Send implements notify.Channel. All messages about a session have the same topic, so that a push
+// service keeps only the last one for a browser that is offline: it says how many requests are open.
 func (p *push) Send(ctx context.Context, address string, m *notify.Message) error {
 	return p.send(ctx, address, m, false)
 }
@@ -213,9 +215,9 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 		return fmt.Errorf("%w: the subscription cannot be read", notify.ErrPermanent)
 	}
 	opens := cmp.Or(m.Link, "/"+strings.TrimPrefix(m.Path, "/"))
-	topic := idOf(opens)
+	topic := p.topic(cmp.Or(m.Thread, opens))
 	text, err := json.Marshal(declarative{declarativeVersion, notification{
-		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Silent: silent, Data: messageData{ID: idOf(m.ID), Handle: m.Handle},
+		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Silent: silent, Data: messageData{ID: idOf(m.ID), Handle: m.Handle, AtMs: m.AtMs},
 	}})
 	if err != nil {
 		return fmt.Errorf("%w: the message cannot be written", notify.ErrPermanent)
@@ -241,6 +243,10 @@ func (p *push) send(ctx context.Context, address string, m *notify.Message, sile
 	_ = answer.Body.Close() // it is empty
 	return pushAnswer(through.answer)
 }
+
+// topic returns the topic of messages about a session. The key is part of it: a push service, which reads it, could confirm
+// a guess of the session's id.
+func (p *push) topic(about string) string { return idOf(p.Key.private + " " + about) }
 
 // pushFailure returns an error without the URL of the browser.
 func pushFailure(ctx context.Context, err error) error {

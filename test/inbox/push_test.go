@@ -242,7 +242,7 @@ func (p *pushing) arrives(caller *client.Client) {
 	run, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "0b54e4c2-7d6e-4f6b-9a51-1f2f3c4d5e70", AgentID: "coder", Input: 1, Suspend: &suspension})
 	require.NoError(p.t, err)
 	handle := run.PendingApprovals[0].Handle
-	want := shown{Title: "coder in …3c4d5e70", Body: "tell", Tag: handle}
+	want := shown{Title: "coder in …3c4d5e70", Body: "tell", Tag: "session " + run.SessionID}
 	want.Data.Path, want.Data.Handle = "/?prompt="+handle, handle
 	p.until("a notification that opens the request", func() bool {
 		var told []shown

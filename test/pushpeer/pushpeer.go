@@ -44,6 +44,7 @@ type Message struct {
 	Data     struct {
 		ID     string `json:"id"`
 		Handle string `json:"handle"`
+		AtMs   int64  `json:"at_ms"`
 	} `json:"data"`
 
 	TTLSeconds int64  `json:"-"`

@@ -97,11 +97,13 @@ async function ask(address, options = {}) {
 const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(location.hostname);
 const mayDeny = async () => !isLoopback || ask("/v1/me").then(me => ["operator", "admin"].includes(me.role)).catch(() => false);
 
-// deny denies the approval of a notification, and the answer takes its place. What may not have been recorded opens the
-// request, where the person reads how it stands, or a notification says so.
+// deny denies the approval of a notification, and says so in its place. What may not have been recorded opens the request, where
+// the person reads how it stands, or a notification says so. What the session has shown meanwhile stays.
 async function deny({ body, tag, data }) {
-  const settled = async () => tag && (await registration.getNotifications({ tag })).some(one => !one.data.handle);
-  const say = (title, more) => registration.showNotification(title, { body, ...(tag && { tag }), silent: true, icon, data: { ...data, id: "" }, ...more });
+  const say = async (title, more) => {
+    const own = tag && (await registration.getNotifications({ tag })).length > 0 ? data.handle : tag;
+    await registration.showNotification(title, { body, ...(own && { tag: own }), silent: true, icon, data: { ...data, id: "" }, ...more });
+  };
   try {
     const { run_id: run, request } = await ask("/v1/requests/" + encodeURIComponent(data.handle));
     await ask(`/v1/runs/${encodeURIComponent(run)}/approvals`, {
@@ -109,26 +111,29 @@ async function deny({ body, tag, data }) {
       body: JSON.stringify({ resolutions: [{ request_id: request.id, handle: data.handle, input_digest: request.input_digest, behavior: "deny" }] }),
     });
   } catch {
-    return open(data.path).catch(async () => await settled() || say("The denial may not have been recorded", { actions: buttons }));
+    return open(data.path).catch(() => say("The denial may not have been recorded", { actions: buttons }));
   }
   return say("Denied");
 }
 
 const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
 
-// show replaces the notification of the same request, and alerts again unless it is the same message. It makes no sound for
-// people who look at the inbox, or if the message is silent because the request is settled. A browser takes the permission
-// away from a worker that shows nothing, so the outcome is shown first and closed for people who look at the inbox.
+// show replaces the notification of the same session, and alerts again unless it is the same message. An older message, which
+// another one has overtaken, shows the newer one again. It makes no sound for people who look at the inbox, or if the message
+// is silent because the request is settled. A browser takes the permission away from a worker that shows nothing, so the
+// outcome is shown first and closed for people who look at the inbox.
 async function show({ title, body, tag, navigate, silent: settled, data }) {
-  const actions = data?.handle && await mayDeny() ? buttons : [];
+  const message = {
+    title: String(title ?? "holdpoint"), body: String(body ?? ""), actions: data?.handle && await mayDeny() ? buttons : [],
+    data: { id: String(data?.id ?? ""), handle: String(data?.handle ?? ""), path: pathOf(navigate ?? "/"), atMs: Number(data?.at_ms) || 0 },
+  };
   const focused = (await windows()).some(one => one.focused);
   const silent = focused || settled === true;
-  const id = String(data?.id ?? "");
   const shown = async () => tag ? registration.getNotifications({ tag: String(tag) }) : [];
-  const renotify = Boolean(tag) && !silent && !(await shown()).some(one => id && one.data.id === id);
-  await registration.showNotification(String(title ?? "holdpoint"), {
-    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, renotify, icon, actions,
-    data: { id, handle: String(data?.handle ?? ""), path: pathOf(navigate ?? "/") },
+  const now = await shown(), known = now.some(one => message.data.id && one.data.id === message.data.id);
+  const { title: shows, ...options } = now.find(one => one.data.atMs > message.data.atMs) ?? message;
+  await registration.showNotification(shows, {
+    body: options.body, actions: options.actions, data: options.data, ...(tag && { tag: String(tag) }), silent, renotify: Boolean(tag) && !silent && !known, icon,
   });
   if (settled === true && focused) (await shown()).forEach(one => one.close());
 }

@@ -1,6 +1,8 @@
 // Tells a person who looks elsewhere of a request that arrives, and the icon of the page how many are pending.
 
 import { headers, mayDecide, settings } from "./api.js";
+import { sessionAddress } from "./ids.js";
+import { awake } from "./inbox.js";
 import { plain } from "./marks.js";
 import { showNotification } from "./push.js";
 import { sessionName } from "./same_call.js";
@@ -17,12 +19,20 @@ function beep(kind) {
   setTimeout(() => void audio.close(), 1000); // a browser keeps one that may still sound
 }
 
+// notify shows one notification for each session. Where others of the session are open, too, it says how many, opens the session
+// and denies none: the notification that it replaces may be pressed at this moment.
 async function notify(one) {
   if (settings.get("notifications") !== "on" || globalThis.Notification?.permission !== "granted") return;
+  const from = plain(`${one.agent} in ${sessionName(one)}`), what = plain(one.request.tool_name ?? "A question"), tag = "session " + one.session;
+  const open = awake().filter(({ session }) => session === one.session).length;
+  if (open > 1) {
+    await showNotification(`${open} requests are open`, { body: `${from}: ${what}`, tag, data: { id: "", handle: "", actor: "", path: sessionAddress(one.session) } });
+    return;
+  }
   // The worker cannot use a sign-in that the page keeps for itself (see signIn).
   const denies = one.kind === "approval" && mayDecide() && !settings.get("session");
-  await showNotification(plain(`${one.agent} in ${sessionName(one)}`), {
-    body: plain(one.request.tool_name ?? "A question"), tag: one.handle, ...(denies && { actions: [{ action: "deny", title: "Deny" }, { action: "open", title: "Open" }] }),
+  await showNotification(from, {
+    body: what, tag, ...(denies && { actions: [{ action: "deny", title: "Deny" }, { action: "open", title: "Open" }] }),
     data: { id: "", handle: one.handle, actor: headers()["X-Actor"] ?? "", path: "/?prompt=" + encodeURIComponent(one.handle) },
   });
 }

@@ -9,7 +9,7 @@ const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/sw.js", "utf8");
 // world answers the worker's calls by answers, a function of the address, the method and the body: a document, or a number, which is a
 // status. Without it nothing can be reached.
 function world(tabs = [], answers = null, { opens = true, hostname = "holdpoint.example" } = {}) {
-  const shown = [], opened = [], closed = [], listeners = {}, calls = [];
+  const shown = [], gone = new Set(), opened = [], closed = [], listeners = {}, calls = [];
   const scope = {
     URL, AbortSignal, crypto, location: { origin: "https://holdpoint.example", hostname },
     fetch: async (address, { method = "GET", headers, body } = {}) => {
@@ -22,7 +22,7 @@ function world(tabs = [], answers = null, { opens = true, hostname = "holdpoint.
     skipWaiting: () => {},
     registration: {
       showNotification: async (title, options) => { shown.push({ title, ...options }); },
-      getNotifications: async ({ tag }) => shown.filter(one => one.tag === tag).slice(-1).map(one => ({ ...one, close: () => closed.push(one.title) })),
+      getNotifications: async ({ tag }) => shown.filter(one => one.tag === tag).slice(-1).filter(one => !gone.has(one)).map(one => ({ ...one, close: () => closed.push(one.title) })),
     },
     clients: { matchAll: async () => tabs, openWindow: async path => { if (opens) opened.push(path); else throw new Error("too late"); }, claim: async () => {} },
   };
@@ -31,7 +31,7 @@ function world(tabs = [], answers = null, { opens = true, hostname = "holdpoint.
   return {
     shown, opened, closed, calls,
     push: text => fire("push", { data: text === undefined ? null : { json: () => JSON.parse(text) } }),
-    press: async (one, action = "") => { let closed = 0; await fire("notificationclick", { action, notification: { ...one, close: () => closed++ } }); assert.equal(closed, 1); },
+    press: async (one, action = "") => { let closed = 0; await fire("notificationclick", { action, notification: { ...one, close: () => { closed++; gone.add(one); } } }); assert.equal(closed, 1); },
   };
 }
 
@@ -42,7 +42,7 @@ test("a press opens the request", async () => {
   await w.push(message("https://holdpoint.example/?prompt=request_1"));
   const { data, ...rest } = w.shown[0];
   assert.deepEqual({ ...rest }, { title: "Approval needed: deploy", body: "x", tag: "t", silent: false, renotify: true, icon: "/assets/icon-192.png", actions: rest.actions });
-  assert.deepEqual({ ...data }, { id: "1", handle: "", path: "/?prompt=request_1" });
+  assert.deepEqual({ ...data }, { id: "1", handle: "", path: "/?prompt=request_1", atMs: 0 });
   await w.press(w.shown[0]);
   assert.deepEqual(w.opened, ["/?prompt=request_1"]);
 });
@@ -148,12 +148,27 @@ test("a denial that was not recorded, too late for a page, says so in a notifica
   assert.equal(w.calls.length, 2);
 });
 
-test("a failed denial does not take the place of the outcome", async () => {
-  const w = world([], signedIn(() => 409), { opens: false });
-  await w.push(asking);
-  await w.push(message("/?prompt=request_1", { title: "Approval of deploy: allowed", silent: true, data: { id: "3" } }));
-  await w.press(w.shown[0], "deny");
-  assert.deepEqual([w.shown.at(-1).title, w.shown.length], ["Approval of deploy: allowed", 2]);
+test("what comes of a denial does not take the place of what the session has shown meanwhile", async () => {
+  for (const [decides, says] of [[() => 409, "The denial may not have been recorded"], [() => ({}), "Denied"]]) {
+    const w = world([], signedIn(decides), { opens: false });
+    await w.push(asking);
+    await w.push(message("/sessions/s", { title: "2 requests are open", data: { id: "3" } }));
+    await w.press(w.shown[0], "deny");
+    assert.deepEqual(w.shown.slice(1).map(one => [one.title, one.tag]), [["2 requests are open", "t"], [says, "request_1"]]);
+  }
+});
+
+test("a message that another one has overtaken alerts, and does not take its place", async () => {
+  const about = (title, id, atMs, more) => message("/?prompt=" + id, { title, data: { id, handle: id, at_ms: atMs }, ...more });
+  const w = world([], signedIn());
+  await w.push(about("2 requests are open", "b", 20, { data: { id: "b", at_ms: 20 } }));
+  await w.push(about("Approval needed: deploy", "a", 10));
+  await w.push(about("Approval of deploy: allowed", "a", 15, { silent: true }));
+  assert.deepEqual(w.shown.map(one => [one.title, one.data.path, names(one), one.renotify, one.silent]), [
+    ["2 requests are open", "/?prompt=b", "", true, false], ["2 requests are open", "/?prompt=b", "", true, false], ["2 requests are open", "/?prompt=b", "", false, true],
+  ]);
+  await w.push(about("Approval needed: deploy", "c", 30));
+  assert.deepEqual([w.shown.at(-1).title, names(w.shown.at(-1))], ["Approval needed: deploy", "Deny,Open"]);
 });
 
 test("the outcome is shown last, however long the message before it takes", async () => {

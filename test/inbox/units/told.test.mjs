@@ -45,3 +45,33 @@ test("a browser without sound keeps no request from the list", () => {
   globalThis.AudioContext = class { constructor() { throw new Error("no sound"); } };
   assert.doesNotThrow(() => arrives("approval"));
 });
+
+test("a session has one notification: of several open requests it says how many, opens the session and denies none", async () => {
+  const { inbox } = await import(process.env.HOLDPOINT_ASSETS + "/inbox.js");
+  const shown = [];
+  const worker = { showNotification: async (title, { tag, actions, data }) => { shown.push([title, tag, actions?.length ?? 0, data.handle, data.path]); } };
+  Object.defineProperty(globalThis, "navigator", { value: { serviceWorker: { getRegistration: async () => worker, ready: worker } }, configurable: true });
+  globalThis.Notification = { permission: "granted" };
+  settings["holdpoint.notifications"] = "on";
+  settings["holdpoint.sound"] = "off";
+  const arrivesIn = async (handle, session, more) => {
+    const one = { kind: "question", handle, session, agent: "coder", request: {}, ...more };
+    inbox.prompts.set(handle, one);
+    tell(one);
+    await new Promise(setImmediate);
+  };
+  await arrivesIn("h1", "s/1");
+  await arrivesIn("h2", "s2");
+  await arrivesIn("h3", "s/1");
+  inbox.prompts.get("h1").resolution = {};
+  await arrivesIn("h4", "s/1", { request: { tool_name: "deploy" } });
+  inbox.prompts.get("h3").resolution = {};
+  await arrivesIn("h4", "s/1");
+  assert.deepEqual(shown, [
+    ["coder in s/1", "session s/1", 0, "h1", "/?prompt=h1"],
+    ["coder in s2", "session s2", 0, "h2", "/?prompt=h2"],
+    ["2 requests are open", "session s/1", 0, "", "/sessions/s%2F1"],
+    ["2 requests are open", "session s/1", 0, "", "/sessions/s%2F1"],
+    ["coder in s/1", "session s/1", 0, "h4", "/?prompt=h4"],
+  ]);
+});
