@@ -271,10 +271,9 @@ const (
 	sqlLockRevokeToken = `SELECT pg_advisory_xact_lock(7525352681032215654)`
 )
 
-// sqlReadOnly reports whether the server rejects writes, for example as a standby. It reads the
-// server's default: the setting of the connection may be that of the transaction it is in.
-const sqlReadOnly = `
-SELECT pg_is_in_recovery() OR coalesce((SELECT s.reset_val = 'on' FROM pg_settings AS s WHERE s.name = 'default_transaction_read_only'), false)`
+// sqlStandby reports whether the server is a standby, which takes no writes. A default_transaction_read_only is not asked for: the
+// service's transactions say that they write, and a connection keeps for its whole life what a database's or a role's default was when it began.
+const sqlStandby = `SELECT pg_is_in_recovery()`
 
 // The statements about runs that programs asked for in transactions of their own. The caller's
 // transaction executes the first one.

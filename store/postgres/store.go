@@ -310,11 +310,11 @@ func (s *Store) Ready(ctx context.Context) error {
 		return err
 	}
 	// First, because all calls of a standby fail, whatever its schema is.
-	var readOnly bool
-	if err := s.reads.QueryRow(ctx, sqlReadOnly).Scan(&readOnly); err != nil {
+	var standby bool
+	if err := s.reads.QueryRow(ctx, sqlStandby).Scan(&standby); err != nil {
 		return readFailure(ctx, err)
 	}
-	if readOnly {
+	if standby {
 		return &runs.NotReadyError{Detail: "the database server takes no writes: is it a standby?", Err: runs.ErrUnavailable}
 	}
 	err := s.CheckSchema(ctx)

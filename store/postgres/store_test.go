@@ -85,14 +85,28 @@ func TestReadyTellsOfAStandbyBeforeTheSchema(t *testing.T) {
 	first := open(t, url, Options{NoListen: true})
 	_, err := first.reads.Exec(ctx, `INSERT INTO `+migrations.Table+` (version_id, is_applied) VALUES (99999, true)`)
 	require.NoError(t, err)
-	_, err = first.reads.Exec(ctx, `DO $$ BEGIN
-		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+	_, err = first.reads.Exec(ctx, `CREATE FUNCTION pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'; DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database());
 	END $$`)
 	require.NoError(t, err)
 	s := open(t, url, Options{NoListen: true})
 	err = s.Ready(ctx)
 	require.ErrorIs(t, err, runs.ErrUnavailable)
 	require.ErrorContains(t, err, "takes no writes")
+}
+
+// What a connection was told of the database's default when it began says nothing about whether the service can write.
+func TestReadyWhereTransactionsAreReadOnlyByDefault(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	first := open(t, url, Options{NoListen: true})
+	_, err := first.reads.Exec(t.Context(), `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+	END $$`)
+	require.NoError(t, err)
+	s := open(t, url, Options{NoListen: true})
+	do(t, s, &runs.CreateSession{SessionID: "s"})
+	require.NoError(t, s.Ready(t.Context()))
 }
 
 func TestClosedStoreTakesNothing(t *testing.T) {
