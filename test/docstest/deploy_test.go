@@ -51,6 +51,22 @@ func TestShippedUnitLetsTheServiceReadItsAddresses(t *testing.T) {
 	require.ElementsMatch(t, []string{"AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK"}, strings.Fields(families))
 }
 
+// A start without its database fails within the second, and one that migrates may take long: systemd must neither give up the
+// former nor end the latter.
+func TestShippedUnitStartsUntilItsDatabaseIsThere(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "systemd", "holdpoint.service"))
+	require.NoError(t, err)
+	unit, rest, found := strings.Cut(string(text), "\n[Service]\n")
+	require.True(t, found)
+	require.Contains(t, unit, "\nStartLimitIntervalSec=0\n", "of the section Unit")
+	service, _, found := strings.Cut(rest, "\n[Install]\n")
+	require.True(t, found)
+	for _, setting := range []string{"Restart=on-failure", "TimeoutStartSec=infinity"} {
+		require.Contains(t, "\n"+service, "\n"+setting+"\n")
+	}
+}
+
 // A worker that continues after a restore may have the same fence as the next holder of its run, and a token that
 // was revoked after the backup works again.
 func TestRestoresStopTheWorkersAndRevokeAgain(t *testing.T) {
