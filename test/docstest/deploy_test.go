@@ -1,6 +1,7 @@
 package docstest
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -86,6 +87,24 @@ func TestRestoresStopTheWorkersAndRevokeAgain(t *testing.T) {
 			last += at
 		}
 	}
+}
+
+// Kubernetes writes the arguments of exec into its audit log, so the commands there name no password.
+func TestShippedManifestsGiveThePasswordApartFromTheURL(t *testing.T) {
+	t.Parallel()
+	commands, err := os.ReadFile(filepath.Join("..", "..", "deploy", "kubernetes", "kustomization.yaml"))
+	require.NoError(t, err)
+	urls := regexp.MustCompile(`postgres://\S+`).FindAllString(string(commands), -1)
+	require.Len(t, urls, 2)
+	for _, found := range urls {
+		database, err := url.Parse(strings.Trim(found, "'"))
+		require.NoError(t, err)
+		_, has := database.User.Password()
+		require.False(t, has, found)
+	}
+	manifest, err := os.ReadFile(filepath.Join("..", "..", "deploy", "kubernetes", "deployment.yaml"))
+	require.NoError(t, err)
+	require.Contains(t, string(manifest), "- name: PGPASSWORD\n")
 }
 
 // Connections still arrive while a pod's endpoint is removed, and a service that was told to stop refuses them.
