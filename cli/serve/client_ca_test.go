@@ -233,13 +233,15 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 
 	// After a reload the other CA is trusted, and this one is not.
 	others.write(t, command.ClientCA)
-	require.NoError(t, files.reload())
+	_, err = files.reload()
+	require.NoError(t, err)
 	status, _ = call(others.issue(t, nil), http.MethodGet, "/v1/me")
 	require.Equal(t, http.StatusOK, status)
 	status, _ = call(good, http.MethodGet, "/v1/me")
 	require.Zero(t, status)
 	require.NoError(t, os.WriteFile(command.ClientCA, nil, 0o600))
-	require.Error(t, files.reload())
+	_, err = files.reload()
+	require.Error(t, err)
 	status, _ = call(others.issue(t, nil), http.MethodGet, "/v1/me")
 	require.Equal(t, http.StatusOK, status, "what cannot be read changes nothing")
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	assembly "github.com/holdpoint/holdpoint/internal/service"
@@ -22,16 +23,40 @@ func hangUps() (received <-chan os.Signal, stop func()) {
 // reloadable are the fields whose new values are used without a restart.
 var reloadable = map[string]bool{"LogLevel": true}
 
-// reloadOn reloads at each signal until ctx ends.
-func (s *service) reloadOn(ctx context.Context, received <-chan os.Signal, again Again) error {
-	for {
+// certificateInterval is how often the certificates are read again. In a container nobody can send a signal to the service
+// when a mounted certificate is renewed.
+const certificateInterval = time.Minute
+
+// reloadOn reloads at each signal, and renews certificates at each tick, until ctx ends.
+func (s *service) reloadOn(ctx context.Context, received <-chan os.Signal, ticks <-chan time.Time, again Again) error {
+	for failing := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-received:
 			s.reload(ctx, again)
+		case <-ticks:
+			failing = s.renew(ctx, failing)
 		}
 	}
+}
+
+// renew applies certificates that have changed, and reports whether they are invalid. It logs the first of several failures
+// in a row.
+func (s *service) renew(ctx context.Context, failing bool) bool {
+	changed, err := s.files.reload()
+	switch {
+	case err != nil && !failing:
+		s.keptCertificate(ctx, err)
+	case changed:
+		s.logger.LogAttrs(ctx, slog.LevelInfo, "reloaded certificates, which had changed")
+	}
+	return err != nil
+}
+
+// keptCertificate logs that new certificates are invalid.
+func (s *service) keptCertificate(ctx context.Context, err error) {
+	s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
 }
 
 // readSecretKeys reloads the file of secret keys until ctx ends.
@@ -44,9 +69,9 @@ func (s *service) readSecretKeys(ctx context.Context) error {
 // reload applies new certificates and other settings that may change at run time. It logs
 // settings that are invalid and keeps the old ones.
 func (s *service) reload(ctx context.Context, again Again) {
-	badCertificate := s.files.reload()
+	_, badCertificate := s.files.reload()
 	if badCertificate != nil {
-		s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", badCertificate.Error()))
+		s.keptCertificate(ctx, badCertificate)
 	}
 	read, err := again()
 	if err != nil {

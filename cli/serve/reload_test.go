@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,42 @@ func TestReloadTakesNewCertificatesAndKeepsGoodOnes(t *testing.T) {
 	said = reload(&again, errors.New("mistyped"))
 	require.Contains(t, said, "the configuration is the one of before")
 	require.NotContains(t, said, "reloaded")
+}
+
+// Nobody signals a service in a container when a mounted certificate is renewed.
+func TestCertificatesAreRenewedWithoutASignal(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir()
+	command := &Command{TLSCert: filepath.Join(directory, "cert.pem"), TLSKey: filepath.Join(directory, "key.pem")}
+	writeCertificate(t, command.TLSCert, command.TLSKey, 1)
+	files, err := command.certificates()
+	require.NoError(t, err)
+	var log bytes.Buffer
+	running := service{Command: command, files: files, logger: slog.New(slog.NewTextHandler(&log, nil)), logLevel: &slog.LevelVar{}}
+	ctx, stop := context.WithCancel(t.Context())
+	ticks, ended := make(chan time.Time), make(chan error)
+	go func() { ended <- running.reloadOn(ctx, nil, ticks, nil) }()
+	// tick returns what is served after the tick before: the loop has taken the next one then.
+	tick := func() int64 {
+		ticks <- time.Time{}
+		ticks <- time.Time{}
+		leaf, err := x509.ParseCertificate(files.present.Load().Certificates[0].Certificate[0])
+		require.NoError(t, err)
+		return leaf.SerialNumber.Int64()
+	}
+	before := files.present.Load()
+	require.Equal(t, int64(1), tick())
+	require.Same(t, before, files.present.Load(), "sessions can be resumed as long as nothing has changed")
+	writeCertificate(t, command.TLSCert, command.TLSKey, 2)
+	require.Equal(t, int64(2), tick())
+	require.NoError(t, os.WriteFile(command.TLSKey, []byte("no key"), 0o600))
+	require.Equal(t, int64(2), tick())
+	writeCertificate(t, command.TLSCert, command.TLSKey, 3)
+	require.Equal(t, int64(3), tick())
+	stop()
+	require.NoError(t, <-ended)
+	require.Equal(t, 2, strings.Count(log.String(), "reloaded certificates, which had changed"))
+	require.Equal(t, 1, strings.Count(log.String(), "the certificate is the one of before"), "it is said once")
 }
 
 func TestASocketIsItsOwnersAlone(t *testing.T) {

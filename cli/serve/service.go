@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -94,8 +95,10 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	}
 	collectLess()
 	stopping := make(chan struct{})
+	ticker := time.NewTicker(certificateInterval)
+	defer ticker.Stop()
 	err = endWithin(c.ShutdownTimeout+closeTimeout, stopping, func() error {
-		err := s.serve(running, stopping, func(ctx context.Context) error { return s.reloadOn(ctx, hungUp, again) })
+		err := s.serve(running, stopping, func(ctx context.Context) error { return s.reloadOn(ctx, hungUp, ticker.C, again) })
 		if closing := s.store.Close(); closing != nil {
 			err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 		}
