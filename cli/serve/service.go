@@ -127,6 +127,7 @@ func (c *Command) configure(terminal *console.Console) (*service, error) {
 	s.logLevel.Set(c.LogLevel)
 	s.outage = newOutage(c.logHandler(terminal.Stderr, s.logLevel), assembly.NowMs)
 	s.logger = slog.New(s.outage.handler())
+	s.warnOfUnreadVariables(terminal.LookupEnv)
 	s.journal = telemetry.NewJournal(s.logger)
 	s.issuer, err = c.issuer(terminal, s.logger)
 	return s, err
