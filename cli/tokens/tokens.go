@@ -49,12 +49,16 @@ type keeper interface {
 	RevokeToken(ctx context.Context, tokenID string) error
 }
 
-// with calls use with a keeper. With --database it migrates the schema first.
-func (p *place) with(ctx context.Context, terminal *console.Console, use func(keeper) error) (err error) {
+// with calls use with a keeper. With --database it leaves the schema as it is.
+func (p *place) with(ctx context.Context, terminal *console.Console, use func(keeper) error) error {
+	return p.withSchema(ctx, terminal, store.Options{KeepSchema: true}, use)
+}
+
+func (p *place) withSchema(ctx context.Context, terminal *console.Console, options store.Options, use func(keeper) error) (err error) {
 	if p.Database == "" {
 		return p.Call(func(c *client.Client) error { return use(c) })
 	}
-	opened, err := database.Flag{Database: p.Database}.Open(ctx, store.Options{})
+	opened, err := database.Flag{Database: p.Database}.Open(ctx, options)
 	if errors.Is(err, sqlite.ErrInUse) {
 		return fmt.Errorf("%w Leave out --database and use the token of an admin (HOLDPOINT_TOKEN or --token-file PATH), or stop the service first", err)
 	}
@@ -65,6 +69,17 @@ func (p *place) with(ctx context.Context, terminal *console.Console, use func(ke
 	return use(direct{auth.NewKeyring(auth.Options{
 		Tokens: opened, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return terminal.Now().UnixMilli() },
 	})})
+}
+
+// hasSchema reports whether a database has a schema, or could not be asked.
+func hasSchema(ctx context.Context, database string) bool {
+	steps, err := store.SchemaStatus(ctx, database)
+	for i := range steps {
+		if !steps[i].AppliedAt.IsZero() {
+			return true
+		}
+	}
+	return err != nil
 }
 
 // direct manages the tokens of a database.
@@ -145,7 +160,10 @@ func (c *create) Run(ctx context.Context, terminal *console.Console) error {
 	if c.ExpiresAfter != nil {
 		body.ExpiresAfterMs = new(c.ExpiresAfter.Milliseconds())
 	}
-	return c.with(ctx, terminal, func(k keeper) error {
+	// The first token is made before the first start. A schema that is there is not changed: on a newer one, the services of an older
+	// program go on but do not start.
+	options := store.Options{KeepSchema: c.Database != "" && hasSchema(ctx, c.Database)}
+	return c.withSchema(ctx, terminal, options, func(k keeper) error {
 		made, err := k.CreateToken(ctx, body)
 		if err != nil {
 			return err
