@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"log/slog"
+	"regexp"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -55,6 +56,9 @@ type counting struct {
 	away   atomic.Bool
 }
 
+// addresses finds the URLs in errors of the library. The path of the collector's may be a secret.
+var addresses = regexp.MustCompile(`(https?://[^/\s"]*)/[^\s"]*`)
+
 // ExportSpans implements [trace.SpanExporter].
 func (c *counting) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	err := c.SpanExporter.ExportSpans(ctx, spans)
@@ -62,7 +66,7 @@ func (c *counting) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) 
 	if err != nil {
 		c.queue.dropped.Add(int64(len(spans)))
 		if !c.away.Swap(true) {
-			c.logger.WarnContext(ctx, "traces cannot be sent and are dropped", slog.Any("error", err))
+			c.logger.WarnContext(ctx, "traces cannot be sent and are dropped", slog.String("error", addresses.ReplaceAllString(err.Error(), "$1/…")))
 		}
 		return nil
 	}

@@ -91,6 +91,25 @@ func TestACollectorThatRefusesIsToldOfOnce(t *testing.T) {
 	require.Equal(t, 1, bytes.Count(logs.Bytes(), []byte("sent again")), logs)
 }
 
+// The path of a collector's address may be a secret, as with those that are rented.
+func TestTheLogHasNoPathOfACollector(t *testing.T) {
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	defer refusing.Close()
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	for _, collector := range []string{refusing.URL, away.URL} {
+		logs := &bytes.Buffer{}
+		tracing, err := New(t.Context(), Options{Endpoint: collector + "/secret", Version: "test", Logger: slog.New(slog.NewTextHandler(logs, nil))})
+		require.NoError(t, err)
+		_, span := tracing.tracer.Start(t.Context(), "x")
+		span.End()
+		require.NoError(t, tracing.provider.ForceFlush(t.Context()))
+		tracing.Close()
+		require.Contains(t, logs.String(), collector+"/…")
+		require.NotContains(t, logs.String(), "secret")
+	}
+}
+
 func TestEndpointsAreChecked(t *testing.T) {
 	require.NoError(t, CheckEndpoint("http://127.0.0.1:4318"))
 	for _, bad := range []string{"", "127.0.0.1:4318", "localhost:4318", "grpc://collector", "http://", "http://user:secret@ host"} {
