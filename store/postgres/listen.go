@@ -92,7 +92,9 @@ func (l *listener) run(ctx context.Context) {
 func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 	beginning, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(beginning, l.config)
+	config := l.config.Copy()
+	readCredentials(config)
+	conn, err := pgx.ConnectConfig(beginning, config)
 	if err != nil {
 		return false, err
 	}

@@ -132,7 +132,11 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	// A lane detects a dead connection itself, and replaces it. A ping before each use would
 	// cost a round trip.
 	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
-	lanes.BeforeConnect = neverCancel
+	lanes.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		readCredentials(config)
+		neverCancel(config)
+		return nil
+	}
 	lanes.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		registerArrays(conn.TypeMap())
 		if options.Pooler {
@@ -184,7 +188,7 @@ var errNoCancel = errors.New("a deciding transaction is not cancelled")
 // COMMIT that waits for a synchronous standby would succeed as if the standby had it: the
 // decision could be read, and repeated calls would see it, but losing the primary would undo it.
 // All other waits of a deciding transaction end by the server's own time-outs.
-func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
+func neverCancel(config *pgx.ConnConfig) {
 	var connected atomic.Bool
 	dial, after := config.DialFunc, config.AfterConnect
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -200,7 +204,6 @@ func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
 		}
 		return after(ctx, conn)
 	}
-	return nil
 }
 
 // parseURL parses a URL. To connect takes 10 s at most, unless the URL says otherwise.
@@ -231,6 +234,10 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = applicationName
+	}
+	config.BeforeConnect = func(_ context.Context, config *pgx.ConnConfig) error {
+		readCredentials(config)
+		return nil
 	}
 	config.ConnConfig.Tracer = options.StatementTracer
 	if options.Pooler && config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
