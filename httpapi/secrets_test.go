@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/reads"
 )
@@ -206,10 +207,14 @@ func testSecrets(t *testing.T, a *rig) {
 	parallel(t, "another key opens nothing, an older one does", func(t *testing.T) {
 		held := a.claimed(t)
 		a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","questions":[{"id":"q","tool_call_id":"c","sensitive":true,"questions":[{"id":"one","question":"One?"}]}]}`).want(http.StatusOK)
+		other, err := sealing.Parse(secondKey)
+		require.NoError(t, err)
+		// The database did answer, and who operates a replica is not sent to look at it.
+		stranger := serve(t, a.store, a.contract, func(o *httpapi.Options) { o.Sealer = other })
+		said := stranger.post(t, "/v1/runs/"+held.run+"/questions", answer("q", `"answers":[{"question_id":"one","freeform_answer":"`+secret+`"}]`)).refused(wire.CodeServiceUnavailable)
+		require.Contains(t, said.at("detail"), "other secret keys")
 		a.post(t, "/v1/runs/"+held.run+"/questions", answer("q", `"answers":[{"question_id":"one","freeform_answer":"`+secret+`"}]`)).want(http.StatusAccepted)
 		record, err := a.store.Run(t.Context(), held.run)
-		require.NoError(t, err)
-		other, err := sealing.Parse(secondKey)
 		require.NoError(t, err)
 		_, err = runs.OpenRecord(other, record)
 		require.ErrorIs(t, err, runs.ErrUnavailable)

@@ -83,10 +83,12 @@ func cannotSeal(err error) error {
 	if err == nil || refusal.CodeOf(err) != "" {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return &NotReadyError{Detail: sealedElsewhere, Err: fmt.Errorf("%w: %w", ErrUnavailable, err)}
 }
 
-// NotReadyError says why a store cannot work. It wraps the cause.
+const sealedElsewhere = "this replica cannot read or write the run's sensitive values, for example because it has other secret keys than the others; its log says why"
+
+// NotReadyError says why a store, or this process with it, cannot work. It wraps the cause.
 type NotReadyError struct {
 	// Detail is shown to callers: it names no path, address or user.
 	Detail string

@@ -33,6 +33,9 @@ func ProblemOf(err error) api.Problem {
 			return problem
 		}
 	}
+	if reason, ok := errors.AsType[*runs.NotReadyError](err); ok {
+		return plainProblem(CodeServiceUnavailable, reason.Detail)
+	}
 	switch {
 	case errors.Is(err, runs.ErrClosed):
 		return plainProblem(CodeServiceUnavailable, "the service is shutting down; try again")
