@@ -210,7 +210,8 @@ FROM (VALUES
 	('plan_cache_mode', 'force_generic_plan'),
 	('holdpoint.door', 'on')
 ) AS setting (name, value)`
-	sqlReadSettings = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
+	sqlReadSettings = `
+SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false), set_config('default_transaction_read_only', 'off', false)`
 )
 
 // sqlAmendSessions writes metadata, about and the life, which the update of sessions leaves where they

@@ -106,6 +106,8 @@ func TestReadyWhereTransactionsAreReadOnlyByDefault(t *testing.T) {
 	require.NoError(t, err)
 	s := open(t, url, Options{NoListen: true})
 	do(t, s, &runs.CreateSession{SessionID: "s"})
+	_, err = s.Intake().RetryRefused(t.Context(), "none")
+	require.NoError(t, err)
 	require.NoError(t, s.Ready(t.Context()))
 }
 
