@@ -60,7 +60,9 @@ func (c *certificates) contents() (read files, err error) {
 		flag, path string
 		text       *string
 	}{
-		{"--tls-cert and --tls-key", c.certFile, &read.cert}, {"--tls-cert and --tls-key", c.keyFile, &read.key}, {"--client-ca", c.clientCAFile, &read.clientCA},
+		{"--tls-cert and --tls-key", c.certFile, &read.cert},
+		{"--tls-cert and --tls-key", c.keyFile, &read.key},
+		{"--client-ca", c.clientCAFile, &read.clientCA},
 	} {
 		if file.path == "" {
 			continue

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// warnOfUnreadVariables logs which variables have the name of a flag that has no variable. Who sets HOLDPOINT_MIGRATE=off believes that
-// the service does not migrate.
+// warnOfUnreadVariables logs which variables have the name of a flag that has no variable. Who sets HOLDPOINT_MIGRATE=off believes
+// that the service does not migrate.
 func (s *service) warnOfUnreadVariables(lookupEnv func(string) (string, bool)) {
 	if unread := unreadVariables(lookupEnv); len(unread) > 0 {
 		s.logger.Warn("nothing reads these variables; use the flags, or the file of --config", slog.Any("variables", unread))

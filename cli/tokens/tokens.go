@@ -72,8 +72,8 @@ func (p *place) withSchema(ctx context.Context, terminal *console.Console, optio
 }
 
 // hasSchema reports whether a database has a schema, or could not be asked.
-func hasSchema(ctx context.Context, database string) bool {
-	steps, err := store.SchemaStatus(ctx, database)
+func hasSchema(ctx context.Context, url string) bool {
+	steps, err := store.SchemaStatus(ctx, url)
 	for i := range steps {
 		if !steps[i].AppliedAt.IsZero() {
 			return true

@@ -273,7 +273,8 @@ const (
 )
 
 // sqlStandby reports whether the server is a standby, which takes no writes. A default_transaction_read_only is not asked for: the
-// service's transactions say that they write, and a connection keeps for its whole life what a database's or a role's default was when it began.
+// service's transactions say that they write, and a connection keeps for its whole life what a database's or a role's default was
+// when it began.
 const sqlStandby = `SELECT pg_is_in_recovery()`
 
 // The statements about runs that programs asked for in transactions of their own. The caller's
