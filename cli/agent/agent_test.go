@@ -192,8 +192,8 @@ func TestFlagsNameTheAgents(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestGuardBlocks: a hook that was killed or is missing allows nothing. An agent reads exit
-// code 2 and stderr, or a denial on stdout.
+// TestGuardBlocks: a hook that was killed or is missing allows nothing, however long the call is. An agent
+// reads exit code 2 and stderr, or a denial on stdout.
 func TestGuardBlocks(t *testing.T) {
 	t.Parallel()
 	for i := range codingAgents {
@@ -201,19 +201,34 @@ func TestGuardBlocks(t *testing.T) {
 		for _, hook := range []string{"kill -9 $$", "exit 1", "exec /nonexistent"} {
 			_, line, _ := strings.Cut(of.command(shownProgram, of.name, shownFlags), " || ")
 			command := exec.CommandContext(t.Context(), "sh", "-c", "sh -c '"+hook+"' 2>/dev/null || "+line)
-			var stderr strings.Builder
-			command.Stderr = &stderr
-			stdout, err := command.Output()
+			var stdout, stderr strings.Builder
+			command.Stdout, command.Stderr = &stdout, &stderr
+			input, err := command.StdinPipe()
+			require.NoError(t, err)
+			require.NoError(t, command.Start())
+			_, err = io.WriteString(input, strings.Repeat("x", 1<<20)) // more than a pipe keeps for a reader that is gone
+			require.NoError(t, err, "%s goes on with a call that it cannot write: %s", of.name, hook)
+			require.NoError(t, input.Close())
+			err = command.Wait()
 			if of.noMatcher {
 				require.NoError(t, err)
-				require.JSONEq(t, `{"permissionDecision":"deny","permissionDecisionReason":"holdpoint hook has failed: nothing was allowed"}`, string(stdout))
+				require.JSONEq(t, `{"permissionDecision":"deny","permissionDecisionReason":"holdpoint hook has failed: nothing was allowed"}`, stdout.String())
 				continue
 			}
 			require.Equal(t, 2, command.ProcessState.ExitCode(), "%s: %s", of.name, hook)
 			require.Contains(t, stderr.String(), "nothing was allowed")
-			require.Empty(t, stdout)
+			require.Empty(t, stdout.String())
 		}
 	}
+}
+
+// An agent that cannot write the whole call counts the hook as failed, and goes on without it.
+func TestACallThatIsTooLongIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	stdin := strings.NewReader(strings.Repeat(" ", maxHookInput+1<<20))
+	_, err := readHook(claude, stdin)
+	require.EqualError(t, err, "nothing was allowed: stdin has more than 16777216 bytes")
+	require.Zero(t, stdin.Len())
 }
 
 // TestAgentsGetTheTextThatWasDecided: an edited input is not rounded, reordered or replaced

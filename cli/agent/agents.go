@@ -104,11 +104,12 @@ func agentNamed(name string) (*codingAgent, error) {
 }
 
 // Shell commands for a hook that was killed, could not start or could not read its input.
-// Exit code 2 blocks the call and shows stderr; one agent reads only stdout.
+// Exit code 2 blocks the call and shows stderr; one agent reads only stdout. The rest of the call is read first:
+// Claude Code and Codex go on without a hook to which they cannot write it.
 const (
 	hookFailed = "holdpoint hook has failed: nothing was allowed"
-	blocks     = "{ echo '" + hookFailed + "' >&2; exit 2; }"
-	denies     = `echo '{"permissionDecision":"deny","permissionDecisionReason":"` + hookFailed + `"}'`
+	blocks     = "{ cat >/dev/null; echo '" + hookFailed + "' >&2; exit 2; }"
+	denies     = `{ cat >/dev/null; echo '{"permissionDecision":"deny","permissionDecisionReason":"` + hookFailed + `"}'; }`
 )
 
 // command returns the command line that the agent calls. The program is an absolute path: which

@@ -95,6 +95,9 @@ func (c *HookDoctor) Run(ctx context.Context, terminal *console.Console) error {
 		found.checkFolder(of, directory)
 	}
 	for _, command := range commands {
+		if !strings.HasSuffix(command, " || "+of.otherwise) {
+			found.add(open, "what stands behind || is not what hook install writes now, and if the hook fails %s may go on with the call: run hook install again", of.name)
+		}
 		found.checkCommand(ctx, terminal, command)
 	}
 	if c.JSON {

@@ -139,6 +139,7 @@ func readHook(of *codingAgent, stdin io.Reader) (asked hookInput, err error) {
 	case err != nil:
 		return asked, console.Failed(console.ExitUsage, "nothing was allowed: read stdin: %w", err)
 	case len(text) > maxHookInput:
+		_, _ = io.Copy(io.Discard, stdin) // an agent that cannot write the whole call may go on without the hook
 		return asked, console.Failed(console.ExitUsage, "nothing was allowed: stdin has more than %d bytes", maxHookInput)
 	}
 	if err := json.Unmarshal(text, &asked); err != nil {
