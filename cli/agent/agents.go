@@ -53,9 +53,9 @@ type codingAgent struct {
 	startsInItsFolder bool
 	// answer returns the object that the agent reads on stdout.
 	answer func(asked hookInput, decided mcptools.Permission) any
-	// undecidable says why no decision about a call could hold, which is then denied; "" if one can. nil: every
-	// call can be decided.
-	undecidable func(ctx context.Context, asked hookInput) string
+	// hidden adds what the hook's input leaves out of a call. It says why no decision about the call could hold, which is
+	// then denied; "" if one can. nil: the input has everything.
+	hidden func(ctx context.Context, asked *hookInput) string
 }
 
 // codingAgents are the supported agents. docs/agents.md has the version that each was
@@ -70,7 +70,7 @@ var codingAgents = []codingAgent{
 	{
 		name: "codex", program: "codex", tried: "0.169.0",
 		events: []string{preToolUse}, settings: ".codex/hooks.json", ofUser: true, homeVariable: "CODEX_HOME",
-		entry: matched(1), otherwise: blocks, startsInItsFolder: true, answer: commandAnswer, undecidable: typesLater,
+		entry: matched(1), otherwise: blocks, startsInItsFolder: true, answer: commandAnswer, hidden: hiddenOfCodex,
 	},
 	{
 		name: "gemini-cli", program: "gemini", tried: "0.61.0",

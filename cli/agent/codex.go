@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -39,34 +40,50 @@ func editsCommandAlone(input, edit api.JSON) bool {
 // ofScript begins the ids of calls that a script of Codex's code mode makes. The transcript has the script alone.
 const ofScript = "exec-"
 
-// typesLater says why no decision about a call of Codex could hold: the command would get a terminal, and
-// Codex calls no hook for what the model types there later. "git log" becomes a shell that way. The hook's
-// input does not say so, the session's transcript does, unless the session has none or the call is one of a
-// script.
-func typesLater(ctx context.Context, asked hookInput) string {
+// hiddenOfCodex reads what Codex's input of the hook leaves out of a command: its directory, its shell, and whether it
+// gets a terminal. It says why no decision could hold: Codex calls no hook for what the model types into a terminal,
+// "git log" becomes a shell that way, and another shell can be any program. The session's transcript says it, unless the
+// session has none or the call is one of a script.
+func hiddenOfCodex(ctx context.Context, asked *hookInput) string {
 	if asked.ToolName != "Bash" || asked.Transcript == "" || strings.HasPrefix(asked.ToolUseID, ofScript) {
 		return ""
 	}
-	terminal := false
+	var run commandRun
 	awaitLine(ctx, asked.Transcript, func(text []byte, cut bool) (found bool) {
-		found, terminal = terminalIn(text, cut, asked.ToolUseID)
+		found, run = commandIn(text, cut, asked.ToolUseID)
 		return found
 	})
-	if !terminal {
-		return ""
+	switch {
+	case run.Terminal:
+		return "Nothing was allowed: this command would get a terminal, and nobody would be asked about what is typed there later. Make this call again without tty."
+	case run.Shell != "":
+		return "Nothing was allowed: this command would run in a shell that nobody is shown. Make this call again without shell."
+	case strings.HasPrefix(run.Directory, "~"):
+		return "Nothing was allowed: where this command would run depends on the home directory. Make this call again with the whole path in workdir."
+	case filepath.IsAbs(run.Directory):
+		asked.directory = filepath.Clean(run.Directory)
+	case run.Directory != "":
+		asked.directory = filepath.Join(asked.Cwd, run.Directory)
 	}
-	return "Nothing was allowed: this command would get a terminal, and nobody would be asked about what is typed there later. Make this call again without tty."
+	return ""
 }
 
-// terminalIn finds a call in the lines of Codex's transcript, the last with this id, and reports
-// whether it asks for a terminal, or may: spaces can move tty out of what is read of a line. cut says
-// that the first line has lost its beginning.
-func terminalIn(text []byte, cut bool, callID string) (found, terminal bool) {
+// commandRun is how a command runs.
+type commandRun struct {
+	Directory string `json:"workdir"`
+	Shell     string `json:"shell"`
+	Terminal  bool   `json:"tty"`
+}
+
+// commandIn finds a call in the lines of Codex's transcript, the last with this id, and returns how its command runs. What
+// cannot be read may have a terminal: spaces can move tty out of what is read of a line. cut says that the first line has
+// lost its beginning.
+func commandIn(text []byte, cut bool, callID string) (found bool, run commandRun) {
 	for line := range bytes.Lines(text) {
 		if cut {
 			cut = false
 			found = bytes.Contains(line, []byte(`"call_id":"`+callID+`"`)) // which stands behind the arguments
-			terminal = found
+			run.Terminal = found
 			continue
 		}
 		var read struct {
@@ -79,12 +96,11 @@ func terminalIn(text []byte, cut bool, callID string) (found, terminal bool) {
 		if json.Unmarshal(line, &read) != nil || read.Payload.Type != "function_call" || read.Payload.CallID != callID {
 			continue // also what other lines have in these members, and a line that is still being written
 		}
-		var arguments struct {
-			TTY bool `json:"tty"`
-		}
+		found, run = true, commandRun{}
 		// Codex reads what this does not, such as a name that is there twice.
-		unread := json.Unmarshal([]byte(read.Payload.Arguments), &arguments)
-		found, terminal = true, arguments.TTY || unread != nil
+		if json.Unmarshal([]byte(read.Payload.Arguments), &run) != nil {
+			run.Terminal = true
+		}
 	}
-	return found, terminal
+	return found, run
 }

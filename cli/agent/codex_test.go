@@ -33,25 +33,55 @@ func TestATerminalIsSeenInTheTranscript(t *testing.T) {
 		call + `\"x\":\"\\ud800\",\"tty\":true}","call_id":"call_1"}}`:                              {true, true},
 		terminal + none: {true, false}, none + terminal: {true, true}, // an id that was used before: the last call counts
 	} {
-		found, terminal := terminalIn([]byte(text), false, "call_1")
-		require.Equal(t, want, [2]bool{found, terminal}, text)
-		found, _ = terminalIn([]byte(text), false, "call_2")
+		found, run := commandIn([]byte(text), false, "call_1")
+		require.Equal(t, want, [2]bool{found, run.Terminal}, text)
+		found, _ = commandIn([]byte(text), false, "call_2")
 		require.False(t, found, text)
 	}
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(terminal), 0o600))
-	require.NotEmpty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
+	require.NotEmpty(t, hiddenOfCodex(t.Context(), &hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
 	// Of a call that is longer than what is read, the terminal may stand in what is not.
 	long := strings.Replace(terminal, "}\",", strings.Repeat(" ", transcriptTail)+"}\",", 1)
 	require.NoError(t, os.WriteFile(path, []byte(long), 0o600))
-	require.NotEmpty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
+	require.NotEmpty(t, hiddenOfCodex(t.Context(), &hookInput{ToolName: "Bash", ToolUseID: "call_1", Transcript: path}))
 	require.NoError(t, os.WriteFile(path, []byte(long+strings.ReplaceAll(none, "call_1", "call_2")), 0o600))
-	require.Empty(t, typesLater(t.Context(), hookInput{ToolName: "Bash", ToolUseID: "call_2", Transcript: path}))
+	require.Empty(t, hiddenOfCodex(t.Context(), &hookInput{ToolName: "Bash", ToolUseID: "call_2", Transcript: path}))
 	for _, other := range []hookInput{
 		{ToolName: "apply_patch", ToolUseID: "call_1", Transcript: path},
 		{ToolName: "Bash", ToolUseID: "exec-2b8fa6ab-19a6-430c-b0ed-13baa3f9032f", Transcript: path}, // of a script
 		{ToolName: "Bash", ToolUseID: "call_1"},                                                      // as with --ephemeral
 	} {
-		require.Empty(t, typesLater(t.Context(), other))
+		require.Empty(t, hiddenOfCodex(t.Context(), &other))
+	}
+}
+
+// A person decides, and a rule holds, for the directory and the shell in which a command runs. Codex's hooks do not say
+// them either.
+func TestWhereACommandRunsIsSeenInTheTranscript(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rollout.jsonl")
+	for arguments, want := range map[string]struct{ directory, refused string }{
+		``:                                       {"/work/app", ""},
+		`,\"workdir\":null,\"shell\":null`:       {"/work/app", ""},
+		`,\"workdir\":\"\"`:                      {"/work/app", ""},
+		`,\"workdir\":\"/srv/x/../y/\"`:          {"/srv/y", ""},
+		`,\"workdir\":\"../lib\"`:                {"/work/lib", ""},
+		`,\"workdir\":\"~/x\"`:                   {"", "with the whole path in workdir"},
+		`,\"shell\":\"/tmp/evil/bash\"`:          {"", "again without shell"},
+		`,\"workdir\":\"/srv\",\"workdir\":\"/\"`: {"", "again without tty"},
+	} {
+		const call = `{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"npm test\"`
+		require.NoError(t, os.WriteFile(path, []byte(call+arguments+`}","call_id":"call_1"}}`+"\n"), 0o600))
+		asked := hookInput{SessionID: "s", Cwd: "/work/app", ToolName: "Bash", ToolInput: api.JSON(`{"command":"npm test"}`), ToolUseID: "call_1", Transcript: path}
+		refused := hiddenOfCodex(t.Context(), &asked)
+		if want.refused != "" {
+			require.Contains(t, refused, want.refused, arguments)
+			continue
+		}
+		require.Empty(t, refused, arguments)
+		raised, err := (&HookRun{}).callOf(asked, 0)
+		require.NoError(t, err)
+		require.Equal(t, want.directory, raised.Approval.Directory, arguments)
 	}
 }

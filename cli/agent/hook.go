@@ -62,6 +62,8 @@ type hookInput struct {
 	// main agent was started as (--agent).
 	Subagent  string `json:"agent_id"`
 	AgentType string `json:"agent_type"`
+	// directory is where the call works, if that is not Cwd.
+	directory string
 }
 
 // suggestion is a standing permission that the agent would offer in its own prompt.
@@ -95,8 +97,8 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if c.Defer && (of != deferring || asked.Event != preToolUse || asked.ToolUseID == "") {
 		return console.Failed(console.ExitUsage, "nothing was allowed: --defer is for %s of %s", preToolUse, deferring.name)
 	}
-	if of.undecidable != nil {
-		if why := of.undecidable(ctx, asked); why != "" {
+	if of.hidden != nil {
+		if why := of.hidden(ctx, &asked); why != "" {
 			return write(terminal.Stdout, of.answer(asked, mcptools.Permission{Behavior: api.BehaviorDeny, Message: why}))
 		}
 	}
@@ -185,7 +187,7 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput,
 func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, error) {
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
-		ExcludeRequester: c.ExcludeRequester, Directory: asked.Cwd, Hints: asked.hints(),
+		ExcludeRequester: c.ExcludeRequester, Directory: cmp.Or(asked.directory, asked.Cwd), Hints: asked.hints(),
 	}
 	if expires > 0 {
 		request.ExpiresAfterMs = new(expires.Milliseconds())
