@@ -62,13 +62,13 @@ func TestWhereACommandRunsIsSeenInTheTranscript(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	for arguments, want := range map[string]struct{ directory, refused string }{
-		``:                                       {"/work/app", ""},
-		`,\"workdir\":null,\"shell\":null`:       {"/work/app", ""},
-		`,\"workdir\":\"\"`:                      {"/work/app", ""},
-		`,\"workdir\":\"/srv/x/../y/\"`:          {"/srv/y", ""},
-		`,\"workdir\":\"../lib\"`:                {"/work/lib", ""},
-		`,\"workdir\":\"~/x\"`:                   {"", "with the whole path in workdir"},
-		`,\"shell\":\"/tmp/evil/bash\"`:          {"", "again without shell"},
+		``:                                        {"/work/app", ""},
+		`,\"workdir\":null,\"shell\":null`:        {"/work/app", ""},
+		`,\"workdir\":\"\"`:                       {"/work/app", ""},
+		`,\"workdir\":\"/srv/x/../y/\"`:           {"/srv/y", ""},
+		`,\"workdir\":\"../lib\"`:                 {"/work/lib", ""},
+		`,\"workdir\":\"~/x\"`:                    {"", "with the whole path in workdir"},
+		`,\"shell\":\"/tmp/evil/bash\"`:           {"", "again without shell"},
 		`,\"workdir\":\"/srv\",\"workdir\":\"/\"`: {"", "again without tty"},
 	} {
 		const call = `{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"npm test\"`
