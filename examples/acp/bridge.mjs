@@ -75,11 +75,12 @@ function turn(task, stream, cwd, giveUp) {
  * this once.
  */
 async function permission(task, { toolCall, options }, asked, cwd) {
-  const { name, title, rawInput } = toolCall;
+  const { name, title, rawInput, content, locations } = toolCall;
   // Without a name an input without members says nothing, and an "always" would hold for every such call.
   const isEmpty = rawInput == null || (!name && typeof rawInput === "object" && Object.keys(rawInput).length === 0);
   if (isEmpty && !title) throw new Error(`the agent does not say what ${toolCall.toolCallId} does`);
-  const input = isEmpty ? { title } : rawInput;
+  // Some agents say what they do in the content alone, such as the diff of an edit.
+  const input = isEmpty ? { title, ...(content?.length && { content }), ...(locations?.length && { locations }) } : rawInput;
   if (isRounded(input)) throw new Error(`the input of ${toolCall.toolCallId} has an integer beyond 2^53, which the protocol's library may have rounded`);
   const times = (asked.get(toolCall.toolCallId) ?? 0) + 1;
   asked.set(toolCall.toolCallId, times);

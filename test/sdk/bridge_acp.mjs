@@ -62,7 +62,8 @@ if (process.argv[2] === "agent") {
     { sessionUpdate: "tool_call_update", title: null, rawInput: { amount: 2 } },
   ];
   const withoutInput = { sessionUpdate: "tool_call", title: "To pay", kind: "execute", rawInput: {} };
-  for (const [updates, input] of [[described, { amount: 2 }], [[withoutInput], { title: "To pay" }], [[...described, { sessionUpdate: "tool_call", title: "To pay", kind: "execute" }], { title: "To pay" }]]) {
+  const edit = { content: [{ type: "diff", path: "/a", oldText: "1", newText: "2" }], locations: [{ path: "/a" }] };
+  for (const [updates, input] of [[described, { amount: 2 }], [[withoutInput], { title: "To pay" }], [[{ ...withoutInput, ...edit }], { title: "To pay", ...edit }], [[{ ...withoutInput, content: [], locations: [] }], { title: "To pay" }], [[...described, { sessionUpdate: "tool_call", title: "To pay", kind: "execute" }], { title: "To pay" }]]) {
     const shown = [];
     const failure = await handle("1", async (request) => {
       shown.push(request);
