@@ -2,6 +2,7 @@
 // takes an error for a refusal.
 import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 import { PROTOCOL_VERSION, agent, methods, ndJsonStream } from "@agentclientprotocol/sdk";
 import { permittedBy } from "./bridge.mjs";
 
@@ -71,7 +72,7 @@ if (process.argv[2] === "agent") {
     }, 1, updates);
     if (failure !== undefined) throw failure;
     const [{ tool_name, reason, input: given, input_schema, directory }] = shown; // an "always" holds in the directory alone
-    if (JSON.stringify([tool_name, reason, given, input_schema, directory]) !== JSON.stringify(["execute", "To pay", input, false, process.cwd()])) throw new Error(JSON.stringify(shown));
+    if (!isDeepStrictEqual([tool_name, reason, given, input_schema, directory], ["execute", "To pay", input, false, process.cwd()])) throw new Error(JSON.stringify(shown));
   }
 
   // A person does not decide about a call that they are not shown.
