@@ -43,6 +43,7 @@ func showTyped(request map[string]any) {
 // unless that is the JSON form of a value, as which an answer is read. The id of any other value is its
 // JSON form.
 func optionsOf(values []any, schema map[string]any) []any {
+	values = values[:min(len(values), kit.MaxChoices)]
 	options, named := make([]any, 0, len(values)), kit.EnumOf(encode(schema))
 	for _, value := range values {
 		option := map[string]any{}

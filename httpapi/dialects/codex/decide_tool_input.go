@@ -52,7 +52,8 @@ func (b *toolInputBody) check() (toolInputDecision, error) {
 	return given, nil
 }
 
-// readAnswers reads {"<question id>": {"answers": ["<text>"]}}.
+// readAnswers reads {"<question id>": {"answers": ["<text>"]}}. It returns at most one issue of each list, and at most
+// api.MaxFaults: the caller chooses how many there could be, and how long the names in their paths are.
 func readAnswers(value api.JSON) (map[string][]string, []issue) {
 	if document.Kind(value) != '{' {
 		return nil, []issue{mistyped("object", value, "answers")}
@@ -60,6 +61,9 @@ func readAnswers(value api.JSON) (map[string][]string, []issue) {
 	answers := map[string][]string{}
 	var issues []issue
 	for questionID, answer := range kit.Members(value) {
+		if len(issues) >= api.MaxFaults {
+			break
+		}
 		list := kit.Get(answer, "answers")
 		if document.Kind(answer) != '{' {
 			issues = append(issues, mistyped("object", answer, "answers", questionID))
@@ -72,6 +76,7 @@ func readAnswers(value api.JSON) (map[string][]string, []issue) {
 		for i, element := range kit.Elements(list) {
 			if document.Kind(element) != '"' {
 				issues = append(issues, mistyped("string", element, "answers", questionID, "answers", i))
+				break
 			}
 		}
 		answers[questionID], _ = kit.Texts(list)

@@ -195,8 +195,15 @@ func (t *transcript) settle(runID string, resolution *api.Resolution) {
 	entry.Details = indented(kit.Encode(toolInputResolved{entry.handle, result}))
 }
 
-// indented returns JSON in the format of JSON.stringify(value, null, 2).
+// maxIndented is the size in bytes up to which details are indented. A short list within many others takes a
+// hundred times its size on lines of its own.
+const maxIndented = 64 << 10
+
+// indented returns JSON in the format of JSON.stringify(value, null, 2), and a large one on one line.
 func indented(value api.JSON) string {
+	if len(value) > maxIndented {
+		return kit.Compact(value)
+	}
 	text := jsontext.Value(value)
 	if err := text.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return string(text)

@@ -70,10 +70,12 @@ func choiceOf(option api.JSON, named kit.Enum) (choice, bool) {
 func (t *typedQuestion) shown(request *api.UserQuestionRequest) Question {
 	shown := Question{
 		ID: t.id, Header: t.header, Question: t.question,
-		IsOther: flagged(request.Metadata, t.id, "isOther"), IsSecret: secret(request, t.id, false),
+		IsOther:  flagged(request.Metadata, t.id, "isOther") || len(t.choices) > kit.MaxChoices,
+		IsSecret: secret(request, t.id, false),
 	}
-	options := make([]Option, len(t.choices))
-	for i, found := range t.choices {
+	choices := t.choices[:min(len(t.choices), kit.MaxChoices)]
+	options := make([]Option, len(choices))
+	for i, found := range choices {
 		options[i] = Option{Label: found.label, Description: found.description}
 	}
 	shown.offer(options)

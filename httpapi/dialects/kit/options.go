@@ -7,6 +7,10 @@ import (
 	"github.com/holdpoint/holdpoint/prompt"
 )
 
+// MaxChoices is how many choices of a typed question are shown as options: its worker may list any number, each of a few
+// bytes. The others are answered by their text, and are in the question's payload.
+const MaxChoices = 1_000
+
 // maxListedItems is the maximum number of items in a comma-separated list of options.
 const maxListedItems = 256
 
