@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -48,21 +49,32 @@ func (p *toolPermission) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*object)(p), onlyKnown)
 }
 
-// denial is an object about one call, or the name of a tool, which denies all of its calls.
+// denial is an object about one call or about calls of a tool, or the name of a tool, which denies all of its calls.
 type denial struct {
 	ToolCallID string `json:"toolCallId"`
 	Reason     string `json:"reason"`
-	// tool is nil for an object.
-	tool *string
+	// Tool and Params are as in toolPermission. Tool is nil for one call.
+	Tool   *string            `json:"tool"`
+	Params map[string]*string `json:"params"`
 }
 
-// UnmarshalJSON reads either form.
+// errTwoDenials refuses an object that may mean one call or others.
+var errTwoDenials = errors.New("either toolCallId, or tool and params")
+
+// UnmarshalJSON reads each form.
 func (d *denial) UnmarshalJSON(text []byte) error {
 	if document.Kind(text) == '"' {
-		return json.Unmarshal(text, &d.tool)
+		var tool toolPermission
+		err := tool.UnmarshalJSON(text)
+		d.Tool = &tool.Tool
+		return err
 	}
 	type object denial
-	return json.Unmarshal(text, (*object)(d), onlyKnown)
+	err := json.Unmarshal(text, (*object)(d), onlyKnown)
+	if err == nil && (d.Tool != nil && d.ToolCallID != "" || d.Tool == nil && d.Params != nil) {
+		return errTwoDenials
+	}
+	return err
 }
 
 // rulesOf returns the commands that create a chat's permissions as rules of its session, validated
@@ -74,7 +86,8 @@ func (f *face) rulesOf(given api.JSON, sessionID string, actor runs.Actor) ([]*r
 	}
 	var wanted permissions
 	if err := json.Unmarshal(given, &wanted, onlyKnown); err != nil {
-		return nil, refuse("permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}")
+		return nil, refuse("permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], " +
+			"deny: [{toolCallId, reason?} or {tool, params?, reason?}]}")
 	}
 	if count := len(wanted.Allowlist) + len(wanted.AllowOnce) + len(wanted.Deny); count > MaxPermissions {
 		return nil, refuse("permissions: must have at most %d entries", MaxPermissions)
@@ -122,6 +135,10 @@ func (p *toolPermission) rule(at string) (runs.AddRule, error) {
 	if p.Tool == "" {
 		return rule, refuse("%s.tool: must be the name of a tool", at)
 	}
+	if strings.Contains(p.Tool, "*") {
+		// It would match no tool, and a denial nothing.
+		return rule, refuse("%s.tool: must be the name of a tool; patterns are for params", at)
+	}
 	if len(p.Params) == 0 {
 		rule.Match.AnyInput = true
 		return rule, nil
@@ -137,12 +154,10 @@ func (p *toolPermission) rule(at string) (runs.AddRule, error) {
 }
 
 func (d *denial) rule(at string) (runs.AddRule, error) {
-	if d.tool != nil {
-		name := strings.TrimSuffix(*d.tool, anyCall)
-		if name == "" {
-			return runs.AddRule{}, refuse("%s: must be the name of a tool", at)
-		}
-		return runs.AddRule{ToolName: name, Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true}}, nil
+	if d.Tool != nil {
+		rule, err := (&toolPermission{Tool: *d.Tool, Params: d.Params}).rule(at)
+		rule.Effect, rule.Reason = api.RuleDeny, d.Reason
+		return rule, err
 	}
 	if d.ToolCallID == "" {
 		return runs.AddRule{}, refuse("%s.toolCallId: must be the id of a tool call", at)

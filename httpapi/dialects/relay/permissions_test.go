@@ -98,20 +98,39 @@ func TestPermissions(t *testing.T) {
 			require.Equal(t, "as before", w.settled("a").Reason)
 			require.Equal(t, api.OutcomeAllowed, w.settled("c").Outcome)
 		})
+		t.Run("deny by parameters, as the gateway's own guide writes it", func(t *testing.T) {
+			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"bash"}],"deny":[{"tool":"bash","params":{"command":"rm **"},"reason":"never"},{"tool":"edit"}]}`)
+			w := c.started()
+			open := w.raises(approvals(bash("a", "rm -rf ./temp"), bash("b", "ls"),
+				`{"id":"c","tool_call_id":"call-c","tool_name":"edit","input":{"x":1}}`, `{"id":"d","tool_call_id":"call-d","tool_name":"read","input":{"x":1}}`))
+			require.Len(t, open, 1)
+			require.Contains(t, open, "d")
+			require.Equal(t, "never", w.settled("a").Reason)
+			for id, want := range map[string]api.Outcome{"a": api.OutcomeDenied, "b": api.OutcomeAllowed, "c": api.OutcomeDenied} {
+				require.Equal(t, want, w.settled(id).Outcome, id)
+			}
+		})
 	})
 }
 
 func TestPermissionsThatDoNotFit(t *testing.T) {
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
-		const shape = "permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], deny: [{toolCallId, reason?}]}"
+		const shape = "permissions: must be {allowlist: [{tool, params?}], allowOnce: [{tool, params?}], " +
+			"deny: [{toolCallId, reason?} or {tool, params?, reason?}]}"
+		const pattern = "must be the name of a tool; patterns are for params"
 		many := strings.TrimSuffix(strings.Repeat(`{"tool":"bash"},`, 51), ",")
 		for given, want := range map[string]string{
 			`7`: shape, `[]`: shape, `"x"`: shape, `{"allowlist":{}}`: shape, `{"allowlist":[7]}`: shape, `{"deny":[["bash"]]}`: shape, `{"allowlist":[{"tool":7}]}`: shape,
 			`{"deny":[{"toolCallId":"x","reason":7}]}`: shape, `{"allowOnce":[{"tool":"bash","params":{"command":7}}]}`: shape, `{"allowOnce":[{"tool":"bash","params":[]}]}`: shape,
 			`{"allowlist":[{"tool":"bash","parameters":{"command":"ls"}}]}`: shape, `{"deny":[{"toolCallId":"x","tool":"bash"}]}`: shape, `{"denylist":["bash"]}`: shape, `{"allowList":["bash"]}`: shape,
-			`{"allowlist":[""]}`: "permissions.allowlist[0].tool: must be the name of a tool", `{"deny":[""]}`: "permissions.deny[0]: must be the name of a tool",
+			`{"allowlist":[""]}`: "permissions.allowlist[0].tool: must be the name of a tool", `{"deny":[""]}`: "permissions.deny[0].tool: must be the name of a tool",
 			`{"allowlist":[{}]}`: "permissions.allowlist[0].tool: must be the name of a tool", `{"allowOnce":[{"tool":"bash"},{"tool":""}]}`: "permissions.allowOnce[1].tool: must be the name of a tool",
 			`{"allowlist":[{"tool":"bash","params":{"command":null}}]}`: "permissions.allowlist[0].params: must hold texts", `{"deny":[{"reason":"x"}]}`: "permissions.deny[0].toolCallId: must be the id of a tool call",
+			`{"deny":[{"toolCallId":"x","params":{}}]}`: shape, `{"deny":[{"params":{"command":"rm **"}}]}`: shape, `{"deny":[{"tool":"bash","parameters":{}}]}`: shape,
+			`{"deny":[{"tool":"bash","params":{"command":null}}]}`: "permissions.deny[0].params: must hold texts",
+			// No tool has such a name, and a denial of it would deny nothing.
+			`{"allowlist":["bash"],"deny":["bash:rm *"]}`: "permissions.deny[0].tool: " + pattern, `{"deny":["Bash(rm:*)"]}`: "permissions.deny[0].tool: " + pattern,
+			`{"deny":[{"tool":"mcp_*"}]}`: "permissions.deny[0].tool: " + pattern, `{"allowOnce":[{"tool":"*"}]}`: "permissions.allowOnce[0].tool: " + pattern,
 			`{"allowlist":[` + many + `],"allowOnce":[` + many + `]}`: "permissions: must have at most 100 entries",
 		} {
 			s.post(t, "/chat", `{`+hello+`,"permissions":`+given+`}`).refused(http.StatusBadRequest, want)
