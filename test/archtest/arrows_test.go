@@ -104,10 +104,10 @@ var places = []place{
 	{name: "store/hooks", ours: with("notify", "prompt", "audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "httpapi", ours: with("notify", "prompt", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects/dialecttest", ours: with("notify", "prompt", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit")}, // for tests
-	{name: "httpapi/dialects/kit", ours: with("prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects", ours: with("prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/kit", ours: with("internal/visible", "prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects", ours: with("internal/visible", "prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
-	{name: "httpapi/dialects/*", ours: with("prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/*", ours: with("internal/visible", "prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/paging", ours: with("internal/failpoint", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/kit", ours: with("internal/failpoint", "runs", "runs/watch", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/v1/people", ours: with("notify", "prompt", "internal/failpoint", "internal/cpulimit", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
@@ -119,7 +119,7 @@ var places = []place{
 	{name: "httpapi/v1/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/watch", "httpapi/wire", "httpapi/v1/kit", "httpapi/v1/paging"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/links", ours: with("notify", "prompt", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// Another contract: it shares the dialects' kit.
-	{name: "httpapi/kheish", ours: with("prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/kheish", ours: with("internal/visible", "prompt", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/internal/visible"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -34,7 +35,7 @@ func pendingApproval(sessionID, runID string, approval *api.ApprovalRequest) Pen
 	return PendingApproval{
 		ApprovalID: approval.Handle, Method: method,
 		ThreadID: at.threadID, TurnID: at.turnID, ItemID: kit.OrNull(at.itemID),
-		Summary: approvalSummary(method, shown, approval), Details: approvalDetails(&at, shown, approval),
+		Summary: visible.Escape(approvalSummary(method, shown, approval)), Details: approvalDetails(&at, shown, approval),
 		CreatedAt: isoTime(approval.CreatedAtMs), Status: statusPending, ToolName: approval.ToolName,
 	}
 }
@@ -80,14 +81,27 @@ func inputShown(method string, approval *api.ApprovalRequest) kit.Object {
 	}
 	line, plain := kit.CommandLine(approval)
 	switch {
-	case isMethod(approval.ToolName) && approval.ToolName == method:
-		return shown
-	case plain && !changesFiles(method):
-		return shown
+	case isMethod(approval.ToolName) && approval.ToolName == method, plain && !changesFiles(method):
+		return visibleCommand(shown)
 	case plain:
 		line = approval.ToolName + " " + line
 	}
 	return kit.Join(kit.Object{kit.MemberOf("command", line)}, shown)
+}
+
+// visibleCommand returns an input whose command, a text or a list of words, has nothing that a person would not see.
+func visibleCommand(shown kit.Object) kit.Object {
+	command := shown.Get("command")
+	if words, ok := kit.Texts(command); ok {
+		for i := range words {
+			words[i] = visible.Escape(words[i])
+		}
+		return kit.Join(kit.Object{kit.MemberOf("command", words)}, shown)
+	}
+	if text := kit.Text(command); visible.Escape(text) != text {
+		return kit.Join(kit.Object{kit.MemberOf("command", visible.Escape(text))}, shown)
+	}
+	return shown
 }
 
 // inPlaceOfInput are the members with which clients show the command. A worker's metadata must not

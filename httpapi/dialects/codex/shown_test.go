@@ -28,6 +28,11 @@ func testShown(t *testing.T, service, _ *replica) {
 			summary: "Command approval required: npm test",
 			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"npm test","cwd":"/w","reason":"to see"}`,
 		},
+		"a command with what nobody sees": {
+			members: `"input":{"command":"rm \u202egpj.x"}`,
+			summary: `Command approval required: rm \u202egpj.x`,
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"rm \\u202egpj.x"}`,
+		},
 		"no reason in place of a command": {
 			members: `"input":{"url":"x"},"reason":"to see"`,
 			summary: `Command approval required: bash {"url":"x"}`,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/internal/visible"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -33,7 +34,7 @@ func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 	}
 	folder := folderOf(approval.Input)
 	if !plain || folder == "" {
-		folder = approval.Directory
+		folder = visible.Escape(approval.Directory)
 	}
 	shown.Description = kit.Described(folder, cmp.Or(approval.Description, approval.Reason))
 	if len(approval.PatternKeys) > 0 {
@@ -53,7 +54,7 @@ func folderOf(input api.JSON) string {
 			folders = append(folders, kit.Label(value))
 		}
 	}
-	return strings.Join(folders, ", ")
+	return visible.Escape(strings.Join(folders, ", "))
 }
 
 // askedBy adds the requesting session below to a text.

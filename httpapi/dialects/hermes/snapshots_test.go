@@ -66,7 +66,9 @@ func testSnapshots(t *testing.T, s *service) {
 	})
 	parallel(t, "what is shown as the command", func(t *testing.T) {
 		for _, test := range []struct{ tool, input, command string }{
-			{"bash", `{"command":"ls <&> é\n\u2028"}`, `"command": "ls <&> é\n` + "\u2028" + `"`},
+			{"bash", `{"command":"ls <&> é\n\u2028"}`, `"command": "ls <&> é\n\\u2028"`},
+			{"bash", `{"command":"rm \u202egpj.x\u200b"}`, `"command": "rm \\u202egpj.x\\u200b"`},
+			{"fetch", `{"url":"https://\u0430pple.com"}`, `"command": "fetch {\"url\":\"https://\\u0430pple.com\"}"`},
 			{"Bash", `{"command":["ls","-l"],"timeout":5}`, `"command": "ls -l"`},
 			{"bash", `"just text"`, `"command": "just text"`},
 			{"bash", `{ "command" : "" }`, `"command": "bash {\"command\":\"\"}"`},
@@ -88,7 +90,8 @@ func testSnapshots(t *testing.T, s *service) {
 	parallel(t, "where a command runs", func(t *testing.T) {
 		for input, described := range map[string]string{
 			`{"command":"rm -rf build","cwd":"/srv","workdir":null}`: "In /srv: because", `{"command":"ls","workdir":"a","cwd":"b"}`: "In b, a: because",
-			`{"command":"ls","cwd":["x"]}`: `In [\"x\"]: because`, `{"command":"ls","cwd":null}`: "because",
+			`{"command":"ls","cwd":"/srv/\u202ex"}`: `In /srv/\\u202ex: because`,
+			`{"command":"ls","cwd":["x"]}`:          `In [\"x\"]: because`, `{"command":"ls","cwd":null}`: "because",
 		} {
 			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","reason":"because","input":`+input+`}]`)
 			require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "`+described+`",`, input)

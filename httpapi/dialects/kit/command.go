@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/visible"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -23,8 +24,14 @@ var besideCommand = map[string]bool{
 
 // CommandLine describes an approval in one line: the command if the tool is a shell and its input
 // has nothing else of importance (plain is then true), otherwise the tool's name and the whole
-// input. Metadata is not included.
+// input. Metadata is not included. What a person would not see in it, or would take for something else, is escaped as by
+// [visible.Escape]: clients show the line as it is.
 func CommandLine(approval *api.ApprovalRequest) (line string, plain bool) {
+	line, plain = commandLine(approval)
+	return visible.Escape(line), plain
+}
+
+func commandLine(approval *api.ApprovalRequest) (line string, plain bool) {
 	input := approval.Input
 	if shells[strings.ToLower(approval.ToolName)] {
 		command := input
