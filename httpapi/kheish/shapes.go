@@ -2,6 +2,7 @@ package kheish
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 )
 
 // maxEventBytes limits the events of one reply, which /v1 returns in pages.
@@ -68,20 +70,37 @@ func encode(value any) []byte {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
+// reshape runs work on a body of /v1 in a slot of [cpulimit.Do]: decoded, a body takes up to fifty times its size.
+// Callers are not known here, so all share one account. It returns the context's error when that ends first.
+func reshape(ctx context.Context, bytes int, work func()) error {
+	return cpulimit.Do(cpulimit.With(ctx, "kheish", cpulimit.Free), bytes, func() error {
+		work()
+		return nil
+	})
+}
+
 // shapeViews sends the reply of /v1 with its views in the clients' shape.
-func shapeViews(next http.Handler, w http.ResponseWriter, r *http.Request) { ask(next, r).sendShown(w) }
+func shapeViews(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	ask(next, r).sendShown(w, r)
+}
 
 // shownMarks occur only in replies that have to be changed.
 var shownMarks = [][]byte{[]byte(`"parts"`), []byte(`"response_schema"`), []byte(`"waiting_for_user_question"`), []byte(`"call"`)}
 
 // sendShown sends a reply with its views in the clients' shape.
-func (k *kept) sendShown(w http.ResponseWriter) {
+func (k *kept) sendShown(w http.ResponseWriter, r *http.Request) {
 	body := k.Body.Bytes()
 	marked := func(mark []byte) bool { return bytes.Contains(body, mark) }
 	if k.ok() && slices.ContainsFunc(shownMarks, marked) {
-		if value, ok := decode(body); ok {
-			show(value)
-			body = encode(value)
+		err := reshape(r.Context(), len(body), func() {
+			if value, ok := decode(body); ok {
+				show(value)
+				body = encode(value)
+			}
+		})
+		if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable) // the client has disconnected
+			return
 		}
 	}
 	k.send(w, body)
@@ -177,38 +196,51 @@ func shapeSessions(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	reply.send(w, body)
 }
 
-// events returns all events of a list of /v1 that the clients know, and the recorded reply: an
+// events returns all events of a list of /v1 that the clients know, encoded, and the recorded reply: an
 // error, or the one with the link to further pages.
-func events(next http.Handler, r *http.Request) ([]any, *kept) {
+func events(next http.Handler, r *http.Request) ([]json.RawMessage, *kept) {
 	query := r.URL.Query()
-	known := []any{}
+	known := []json.RawMessage{}
 	for size := 0; ; {
 		reply := askFor(next, r, r.URL.EscapedPath(), query)
-		list, decoded := decode(reply.Body.Bytes())
-		entries, isList := list.([]any)
 		if reply.Status == http.StatusGone && !r.URL.Query().Has("after") && query.Has("after") {
 			// The log was trimmed meanwhile. Read it from its beginning.
 			query.Del("after")
 			known, size = known[:0], 0
 			continue
 		}
-		if !reply.ok() || !decoded || !isList {
+		page, last, ok := reply.knownEvents(r.Context())
+		if !ok {
 			return nil, reply
 		}
-		for _, one := range entries {
-			if entry, ok := one.(map[string]any); ok && knownEvent(entry) && wholeEvent(entry) {
-				show(entry)
-				known = append(known, entry)
-			}
-		}
-		size += reply.Body.Len()
-		if len(reply.Header()["Link"]) == 0 || len(entries) == 0 || query.Has("limit") || size > maxEventBytes {
+		known, size = append(known, page...), size+reply.Body.Len()
+		if len(reply.Header()["Link"]) == 0 || last == "" || query.Has("limit") || size > maxEventBytes {
 			return known, reply
 		}
-		last, _ := entries[len(entries)-1].(map[string]any)
-		id, _ := last["id"].(string)
-		query.Set("after", id)
+		query.Set("after", last)
 	}
+}
+
+// knownEvents returns the events of a page that the clients know, and the id of its last event, "" for an empty page.
+// ok is false for any other reply.
+func (k *kept) knownEvents(ctx context.Context) (known []json.RawMessage, last string, ok bool) {
+	if !k.ok() {
+		return nil, "", false
+	}
+	err := reshape(ctx, k.Body.Len(), func() {
+		list, _ := decode(k.Body.Bytes())
+		var entries []any
+		entries, ok = list.([]any)
+		for _, one := range entries {
+			entry, _ := one.(map[string]any)
+			last, _ = entry["id"].(string)
+			if knownEvent(entry) && wholeEvent(entry) {
+				show(entry)
+				known = append(known, encode(entry))
+			}
+		}
+	})
+	return known, last, ok && err == nil
 }
 
 func knownEvent(entry map[string]any) bool {
@@ -249,9 +281,15 @@ func shapeRunEvents(next http.Handler, w http.ResponseWriter, r *http.Request) {
 
 func shapeSessionEvents(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	session := askFor(next, r, strings.TrimSuffix(r.URL.EscapedPath(), "/events"), nil)
-	view, _ := decode(session.Body.Bytes())
-	fields, isObject := view.(map[string]any)
-	if !session.ok() || !isObject {
+	var view, outputs json.RawMessage
+	err := reshape(r.Context(), session.Body.Len(), func() {
+		value, _ := decode(session.Body.Bytes())
+		if fields, isObject := value.(map[string]any); isObject {
+			show(value)
+			view, outputs = encode(value), encode(fields["outputs"])
+		}
+	})
+	if !session.ok() || view == nil || err != nil {
 		session.send(w, session.Body.Bytes())
 		return
 	}
@@ -260,6 +298,5 @@ func shapeSessionEvents(next http.Handler, w http.ResponseWriter, r *http.Reques
 		reply.send(w, reply.Body.Bytes())
 		return
 	}
-	show(view)
-	reply.send(w, encode(map[string]any{"session": view, "daemon_outputs": fields["outputs"], "run_events": list}))
+	reply.send(w, encode(map[string]any{"session": view, "daemon_outputs": outputs, "run_events": list}))
 }

@@ -3,6 +3,7 @@ package kheish
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -99,19 +100,25 @@ func (s *streamWriter) FlushError() error {
 // settle sends the views of the updated runs, and the frames behind them. A run that cannot be read now ends the stream
 // before anything about it is sent, and the reader resumes after its last id.
 func (s *streamWriter) settle() error {
-	views := make([]any, 0, len(s.updated))
+	views := make([]json.RawMessage, 0, len(s.updated))
 	for _, runID := range s.updated {
 		reply := askFor(s.next, s.request, "/v1/runs/"+url.PathEscape(runID), nil)
 		switch reply.Status {
 		case http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable:
 			return fmt.Errorf("read run %s for a stream: status %d", runID, reply.Status)
 		}
-		view, ok := decode(reply.Body.Bytes())
-		if !reply.ok() || !ok {
+		if !reply.ok() {
 			continue // deleted meanwhile, or no attempt reads it: the stream would end there each time
 		}
-		show(view)
-		views = append(views, view)
+		err := reshape(s.request.Context(), reply.Body.Len(), func() {
+			if view, ok := decode(reply.Body.Bytes()); ok {
+				show(view)
+				views = append(views, encode(view))
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
 	text := s.held
 	for i, view := range views {

@@ -91,7 +91,7 @@ func answerTyped(next http.Handler, w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	reply.sendShown(w)
+	reply.sendShown(w, r)
 }
 
 // wantsValue reports whether an answer was refused because a value, or another value, is required.

@@ -111,7 +111,7 @@ func withStatus(next http.Handler, r *http.Request, query url.Values, status str
 }
 
 func shapeRuns(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	askWaitingFirst(next, r, "run_id").sendShown(w)
+	askWaitingFirst(next, r, "run_id").sendShown(w, r)
 }
 
 // maxTries is how often a run is read again while the service is temporarily unavailable.
@@ -141,6 +141,6 @@ func shapeRun(draining <-chan struct{}) shaper {
 			timer.Stop()
 			break
 		}
-		reply.sendShown(w)
+		reply.sendShown(w, r)
 	}
 }
