@@ -31,6 +31,7 @@ type resumeEntry struct {
 // readResume finds the requests of a resume map's entries. Entries for other ids are ignored with a
 // warning (docs/spec/timbal.md#partial-resume).
 func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
+	below := map[string]bool{} // sessions, and whether they are below the run's: a map may name one a thousand times
 	for _, e := range resume {
 		entry := &resumeEntry{id: e.Name, value: e.Value}
 		// An invalid cancel is refused, whatever it is about.
@@ -38,7 +39,7 @@ func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume k
 			return nil, nil, err
 		}
 		handle, questionID := splitWaitID(e.Name)
-		if entry.request, err = f.requestOf(ctx, record, handle); err != nil {
+		if entry.request, err = f.requestOf(ctx, record, handle, below); err != nil {
 			return nil, nil, err
 		}
 		if !entry.resolveID(questionID) {
@@ -51,8 +52,8 @@ func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume k
 }
 
 // requestOf returns a run's request by its handle, or an approval of a session below the run's, or
-// nil.
-func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string) (*model.Request, error) {
+// nil. It looks up what is not in below.
+func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string, below map[string]bool) (*model.Request, error) {
 	for i := range record.Requests {
 		if record.Requests[i].Handle == handle {
 			return &record.Requests[i], nil
@@ -65,8 +66,15 @@ func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle st
 	if request.Kind != model.KindApproval || request.SessionID == record.Run.SessionID {
 		return nil, nil
 	}
-	if below, err := f.IsWithin(ctx, request.SessionID, record.Run.SessionID); !below || err != nil {
-		return nil, err
+	is, known := below[request.SessionID]
+	if !known {
+		if is, err = f.IsWithin(ctx, request.SessionID, record.Run.SessionID); err != nil {
+			return nil, err
+		}
+		below[request.SessionID] = is
+	}
+	if !is {
+		return nil, nil
 	}
 	return request, nil
 }
