@@ -109,7 +109,7 @@ func visibleCommand(shown kit.Object) kit.Object {
 var inPlaceOfInput = map[string]bool{"command": true, "commandActions": true, "parsedCmd": true}
 
 // approvalDetails returns the ids, the input, the reason, and the additional metadata. When several
-// have the same name, the first counts.
+// have the same name, the first counts. Hints are in the reason.
 func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest) api.JSON {
 	var further kit.Object
 	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
@@ -123,7 +123,12 @@ func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest)
 			further = append(further, kit.MemberOf(name, value))
 		}
 	}
-	return kit.Join(at.details(), shown, further).JSON()
+	details := at.details()
+	if len(approval.Hints) > 0 {
+		reason := cmp.Or(kit.Text(shown.Get("reason")), approval.Reason, approval.Description)
+		details = append(details, kit.MemberOf("reason", kit.Described(approval.Hints, "", reason)))
+	}
+	return kit.Join(details, shown, further).JSON()
 }
 
 // approvalSummary returns a one-line summary of the request.

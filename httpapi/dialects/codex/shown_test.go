@@ -33,6 +33,16 @@ func testShown(t *testing.T, service, _ *replica) {
 			summary: `Command approval required: rm \u202egpj.x`,
 			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","command":"rm \\u202egpj.x"}`,
 		},
+		"hints": {
+			members: `"reason":"to see","hints":[{"level":"danger","text":"production"}]`,
+			summary: "Command approval required: npm test",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","reason":"danger: production\nto see","command":"npm test"}`,
+		},
+		"hints of a call with its own reason": {
+			members: `"input":{"command":"npm test","reason":"mine"},"hints":[{"level":"warn","text":"slow"}]`,
+			summary: "Command approval required: npm test",
+			details: `{"threadId":"THREAD","turnId":"TURN","itemId":"call-a","reason":"warn: slow\nmine","command":"npm test"}`,
+		},
 		"no reason in place of a command": {
 			members: `"input":{"url":"x"},"reason":"to see"`,
 			summary: `Command approval required: bash {"url":"x"}`,

@@ -36,7 +36,7 @@ func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 	if !plain || folder == "" {
 		folder = visible.Escape(approval.Directory)
 	}
-	shown.Description = kit.Described(folder, cmp.Or(approval.Description, approval.Reason))
+	shown.Description = kit.Described(approval.Hints, folder, cmp.Or(approval.Description, approval.Reason))
 	if len(approval.PatternKeys) > 0 {
 		shown.PatternKey, shown.PatternKeys = &approval.PatternKeys[0], approval.PatternKeys
 	}

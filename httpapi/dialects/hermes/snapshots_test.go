@@ -96,7 +96,9 @@ func testSnapshots(t *testing.T, s *service) {
 			made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","reason":"because","input":`+input+`}]`)
 			require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "`+described+`",`, input)
 		}
-		made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"Edit","reason":"because","input":{"file_path":"a"},"directory":"/srv"}]`)
+		made := s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","reason":"because","input":{"command":"ls","cwd":"/srv"},"hints":[{"level":"danger","text":"production"},{"level":"info","text":"3 hosts"}]}]`)
+		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "danger: production\ninfo: 3 hosts\nIn /srv: because",`)
+		made = s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"Edit","reason":"because","input":{"file_path":"a"},"directory":"/srv"}]`)
 		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "In /srv: because",`)
 		made = s.waiting(t, `"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","input":{"command":"ls","cwd":"/srv"}}]`)
 		require.Contains(t, s.pendingApproval(t, made.SessionID).Text, `    "description": "In /srv",`)

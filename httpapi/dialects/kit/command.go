@@ -57,13 +57,20 @@ func commandLine(approval *api.ApprovalRequest) (line string, plain bool) {
 	return approval.ToolName + " " + Compact(input), false
 }
 
-// Described returns the agent's description of an approval after the directory of the call, which the
-// original contracts have no other member for.
-func Described(directory, description string) string {
-	if directory == "" {
-		return description
+// Described returns the agent's description of an approval after its hints, and after the directory of the call: the
+// original contracts have no other member for them.
+func Described(hints []api.Hint, directory, description string) string {
+	if directory != "" {
+		description = strings.TrimSuffix("In "+directory+": "+description, ": ")
 	}
-	return strings.TrimSuffix("In "+directory+": "+description, ": ")
+	var lines []string
+	for i := range hints {
+		lines = append(lines, string(hints[i].Level)+": "+hints[i].Text)
+	}
+	if description != "" {
+		lines = append(lines, description)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // CommandText returns a command as text, from a string or a list of words; "" for anything else.

@@ -70,6 +70,11 @@ func TestPermissions(t *testing.T) {
 			require.Equal(t, api.OutcomeDenied, w.settled("b").Outcome)
 			s.do(t, http.MethodPost, "/chat", `{"model":"m","messages":["x"],"permissions":{"allowlist":[":*"]}}`).Want(http.StatusBadRequest)
 		})
+		t.Run("hints", func(t *testing.T) {
+			c := s.chat(t)
+			open := c.started().raises(approvals(bash("a", "ls", `"hints":[{"level":"danger","text":"production"}]`)))
+			c.tells("relay", relayMembers("a", open["a"], "ls")+`,"hints":[{"level":"danger","text":"production"}]`)
+		})
 		t.Run("all at once allowed", func(t *testing.T) {
 			c := s.chat(t, `"permissions":{"allowlist":[{"tool":"bash"}]}`)
 			w := c.started()

@@ -35,10 +35,14 @@ func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.Ap
 
 // relay returns the members of a relay. The person sees the rule of "always" before choosing it.
 func (p *openPrompt) relay(always string) kit.Object {
-	return append(p.origin.members(),
+	members := append(p.origin.members(),
 		kit.MemberOf("kind", "permission"), kit.MemberOf("id", p.handle),
 		kit.MemberOf("toolCallId", p.approval.ToolCallID), kit.MemberOf("tool", p.approval.ToolName),
-		kit.MemberOf("params", p.approval.Input), kit.MemberOf("always", always))
+		kit.MemberOf("params", p.approval.Input))
+	if len(p.approval.Hints) > 0 {
+		members = append(members, kit.MemberOf("hints", p.approval.Hints))
+	}
+	return append(members, kit.MemberOf("always", always))
 }
 
 // settledByRules returns the ids of requests that rules settled when they were raised. The next

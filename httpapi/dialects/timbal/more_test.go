@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -101,4 +102,15 @@ func testClarification(t *testing.T, s *service) {
 	last := follow.rest()
 	require.Equal(t, "success", last[len(last)-1].at("status", "code"))
 	require.Equal(t, []any{"resume id " + handle + " is unknown to this run and was ignored"}, last[0].at("metadata", "warnings"))
+}
+
+// The contract has no member for hints, so a person reads them before the description.
+func TestHintsAreInTheDescription(t *testing.T) {
+	t.Parallel()
+	s := serve(t, dialecttest.SQLite(t))
+	one := approval("a")
+	one.Hints, one.Directory = []api.Hint{{Level: api.HintDanger, Text: "production"}}, "/srv"
+	_, shown := s.paused(t, one)
+	require.Equal(t, "APPROVAL", shown[1].kind())
+	require.Contains(t, shown[1].at("description"), "danger: production\nIn /srv")
 }

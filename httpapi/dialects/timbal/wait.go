@@ -107,7 +107,7 @@ func (w *wait) event(s *segment, note string) any {
 		return approvalEvent{
 			header: head, T0: w.approval.CreatedAtMs, ApprovalID: w.shownID(), runnable: asks,
 			Input: w.approval.Input, InputSchema: w.approval.InputSchema,
-			Prompt: kit.OrNull(w.approval.Reason), Description: kit.OrNull(kit.Described(w.approval.Directory, w.approval.Description)),
+			Prompt: kit.OrNull(w.approval.Reason), Description: kit.OrNull(kit.Described(w.approval.Hints, w.approval.Directory, w.approval.Description)),
 			Metadata: orEmpty(w.approval.Metadata),
 		}
 	}
