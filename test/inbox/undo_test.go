@@ -123,14 +123,20 @@ func (f *flows) undo(t *testing.T) {
 	item = p.prompt("Undo it")
 	item.find("textbox", "Your answer").write("yes")
 	pressed(item, "Answer", "Answering in 5 s")
-	p.read(`(() => { const link = document.createElement("a"); link.href = "/history"; document.body.append(link); link.click(); link.remove(); return ""; })()`)
+	const left = "Not sent: you left the inbox. Decide again."
+	follow := func(address string) {
+		p.read(`(() => { const link = document.createElement("a"); link.href = "` + address + `"; document.body.append(link); link.click(); link.remove(); return ""; })()`)
+	}
+	require.NotContains(t, item.text(), left)
+	follow("/history")
 	p.find("heading", "History")
+	p.until("a line says so there", func() bool { return p.read(`document.querySelector(".toast")?.textContent`) == left })
 	pass(10_000)
 	p.frame()
 	require.False(t, answered(), "another page of the inbox")
-	p.load("/")
-	p.still()
+	follow("/")
 	item = p.prompt("Undo it")
+	p.until("the request says so", func() bool { return strings.Contains(item.text(), left) })
 	pressed(item, "Answer", "Answering in 5 s")
 	p.load("/")
 	p.still()

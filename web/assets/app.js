@@ -17,6 +17,7 @@ import { keepFocus } from "./shown.js";
 import { followFilter } from "./selection.js";
 import { Run, Session } from "./session.js";
 import { SignIn } from "./sign-in.js";
+import { Toast } from "./toast.js";
 import { showCount, tell } from "./told.js";
 import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
@@ -90,7 +91,7 @@ function Pages({ help }) {
   }
   useTitle(name);
   useLayoutEffect(keepFocus);
-  return html`<${Header} at=${at} help=${help} /><main id="main" class=${first === "" || first === "history" ? "wide" : ""} tabindex="-1">${page}</main>`;
+  return html`<${Header} at=${at} help=${help} /><${Toast} /><main id="main" class=${first === "" || first === "history" ? "wide" : ""} tabindex="-1">${page}</main>`;
 }
 
 const visiblePages = () => morePages.filter(([address]) => address !== "/webhooks" || account.me?.role === "admin");

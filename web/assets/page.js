@@ -11,8 +11,7 @@ import { followNotes } from "./notes.js";
 import { query, setQuery } from "./route.js";
 import { isNarrow, onWidth } from "./screen.js";
 import { openHandle } from "./shown.js";
-import { Toast } from "./toast.js";
-import { takeBack } from "./undo.js";
+import { leaves } from "./undo.js";
 
 // useInbox renders again after each change of the inbox. An effect after the paint would miss
 // a snapshot that comes before it.
@@ -55,13 +54,13 @@ export function Inbox() {
   const params = query(), asked = params.get("prompt");
   arrange(params.get("sort") ?? "");
   if (inbox.fresh.includes(asked)) showFresh();
-  useEffect(() => () => { takeBack(); clearSettled(); }, []);
+  useEffect(() => () => { leaves(); clearSettled(); }, []);
   if (!inbox.loaded && inbox.connection === "connecting") return html`<h1 class="sr">Inbox</h1><p class="empty" aria-busy="true">Loading…</p>`;
   if (!inbox.loaded) return html`<h1 class="sr">Inbox</h1><p class="empty" role="status">The service cannot be reached. The list comes when it answers.</p>`;
   const current = openHandle(), one = inbox.prompts.get(current);
   const nothing = inbox.order.length + inbox.decided.length + inbox.fresh.length === 0;
   if (nothing && !current) return html`<h1 class="sr">Inbox</h1><${Empty} />`;
-  return html`<h1 class="sr">Inbox</h1><${Toast} /><div class=${"inbox" + (current ? " has-detail" : "") + (inbox.selected.size > 0 ? " selecting" : "") + (rowHeight() < 52 ? " compact" : "")}>
+  return html`<h1 class="sr">Inbox</h1><div class=${"inbox" + (current ? " has-detail" : "") + (inbox.selected.size > 0 ? " selecting" : "") + (rowHeight() < 52 ? " compact" : "")}>
     ${!nothing && html`<${Filters} params=${params} />`}
     <div class="panes">${nothing ? html`<section class="pane"><${Empty} /></section>` : html`<${List} current=${current} />`}
     ${one ? html`<${Detail} key=${current} one=${one} />` : current && html`<${Linked} handle=${current} />`}</div></div>`;

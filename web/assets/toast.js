@@ -1,4 +1,4 @@
-// One line at the top of a narrow page: what became of the request that was there.
+// One line at the top of a page: what became of a request that is not there any more.
 
 import { html, useEffect, useReducer } from "./vendor/htm-preact-standalone-3.1.1.js";
 

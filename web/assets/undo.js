@@ -12,6 +12,7 @@ export const waits = ["0", "3", "5"]; // seconds
 export const waitSeconds = () => settings.get("wait", isNarrow() ? "3" : "0");
 const mostLate = 10_000; // ms; a computer that slept longer sends nothing
 const tickMs = 200;
+const suspended = "this page was suspended";
 
 let waiting = null; // {list, words, until, late, send, timer}
 
@@ -39,7 +40,7 @@ export function hold(list, words, send) {
 function tick() {
   const list = open(), left = waiting.until - clock();
   if (list.length === 0) end(); // somebody else was first
-  else if (Date.now() > waiting.late) return lapse();
+  else if (Date.now() > waiting.late) return lapse(suspended);
   else if (left <= 0) return void end().send();
   else {
     const text = `${waiting.words}${list.length > 1 ? ` ${list.length} calls` : ""} in ${Math.ceil(left / 1000)} s`;
@@ -58,15 +59,18 @@ export function takeBack() {
 
 // lapse takes it back although nobody asked for that. Its requests say so until they are decided, and a line for those that are
 // not open.
-function lapse() {
+function lapse(why) {
   if (!waiting) return;
-  const text = "Not sent: this page was suspended. Decide again.";
+  const text = `Not sent: ${why}. Decide again.`;
   for (const one of open()) one.error = text;
   takeBack();
   say(text);
 }
 
-for (const [left, does] of [["pagehide", takeBack], ["freeze", lapse]]) globalThis.addEventListener?.(left, does, { capture: true });
+// leaves says that the person has left the inbox.
+export const leaves = () => lapse("you left the inbox");
+
+for (const [left, does] of [["pagehide", leaves], ["freeze", () => lapse(suspended)]]) globalThis.addEventListener?.(left, does, { capture: true });
 
 // Undo stands next to the words of a decision that waits. Where keys do not act it is the button alone.
 export function Undo({ one, handle = one.handle, alone = false }) {
