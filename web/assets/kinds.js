@@ -133,11 +133,20 @@ function write(node) {
 const oneHost = /^https?:\/\/(?:[^\s\\/?#@]*@)?(?:\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?(?:[/?#]|$)/iu;
 const hostOf = (text, url) => oneHost.test(text) ? url.host : /^\s*https?:(?:\/\/+)?([^/?#]*)/i.exec(text)?.[1] || text;
 
+const methods = ["method", "httpmethod", "verb"], reading = /^(?:GET|HEAD)$/i;
+
+// methodOf returns the method of a request, which may be among its options. Of several the one counts that does more than read.
+function methodOf(node) {
+  const membersOf = one => one.kind === "object" ? one.members : [];
+  const all = [...node.members, ...node.members.flatMap(([, one]) => membersOf(one))].filter(([name, one]) => one.kind === "string" && methods.includes(name.toLowerCase().replace("_", ""))).map(([, one]) => one.value);
+  return all.find(one => !reading.test(one)) ?? all[0];
+}
+
 function link(node) {
   const found = firstOf(node, ["url", "uri"]);
   const url = found && URL.parse?.(found.text);
   const sends = ["body", "data", "json"].some(name => { const one = member(node, name); return one && one.value !== null; });
-  const method = textOf(node, "method") ?? (sends ? "POST" : "GET"), reads = /^(?:GET|HEAD)$/i.test(method);
+  const method = methodOf(node) ?? (sends ? "POST" : "GET"), reads = reading.test(method);
   if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: reads ? "Open a page" : "Send a request", method: reads ? "" : method, url: found.text, host: hostOf(found.text, url), after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const { lookAlikes } = await import(process.env.HOLDPOINT_ASSETS + "/lookalikes.js");
-const { escaped, plain } = await import(process.env.HOLDPOINT_ASSETS + "/marks.js");
+const { escaped, marked, plain } = await import(process.env.HOLDPOINT_ASSETS + "/marks.js");
 
 test("the page marks the look-alikes that the terminal marks", () => {
   const cases = JSON.parse(readFileSync(new URL("../../../internal/visible/testdata/cases.json", import.meta.url)));
@@ -28,4 +28,18 @@ test("names and edited JSON tell what cannot be seen", () => {
 test("what people write is not marked", () => {
   for (const text of ["Voulez-vous continuer\u202f?", "«\u00a0oui\u00a0»", "10\u00a0000", "全角\u3000空白", "👩‍💻 ✔️", "می‌خواهم", "naïve", "Запустить make"])
     assert.equal(plain(text), text);
+});
+
+test("a flood of hidden characters, or of marks on one letter, is one mark", () => {
+  const textOf = text => [marked(text)].flat().map(one => one?.props ? `<${one.props.children}>` : one).join("");
+  assert.equal(textOf("ls" + "\u200b".repeat(4000) + "\u200c\u200b x\u{e0041}\u{e0041}"), "ls<U+200B ×4000><U+200C><U+200B> x<U+E0041 ×2>");
+  assert.equal(textOf("a\u200bb\u200b"), "a<U+200B>b<U+200B>");
+  const stack = "\u0336\u0489".repeat(400), kept = stack.slice(0, 8);
+  assert.equal(textOf(`Z${stack} rm Z${stack}`), `Z${kept}<792 more marks> rm Z${kept}<792 more marks>`);
+  assert.equal(textOf("Z" + "\u034f\u0301".repeat(6)), "Z" + "<U+034F>\u0301".repeat(4) + "<4 more marks>", "a mark that cannot be seen itself");
+  assert.equal(plain(`Z${stack} rm`), `Z${kept}[792 more marks] rm`);
+  const many = [marked("a\u200b\u200c".repeat(40_000) + "b")].flat();
+  assert.ok(many.length < 10_000, `${many.length} parts`);
+  assert.equal(many.slice(-2).join("").slice(-30), "[U+200B][U+200C]a[U+200B][U+200C]b".slice(-30));
+  for (const text of ["Tiê\u0323\u0301ng", "בְּרֵאשִׁ֖ית", "ཧཱུྃ", "क्षत्रि", "กี่"]) assert.equal(textOf(text), text);
 });
