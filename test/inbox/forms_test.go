@@ -101,6 +101,24 @@ func (f *flows) forms(t *testing.T) {
 	item.find("button", "Decline").click()
 	item.status("Declined by you")
 
+	// The service says each fault, once. The form and its buttons stay in view.
+	fields := make([]string, 40)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"f%d":{"type":"string","pattern":"^x$","default":"y"}`, i)
+	}
+	f.askForm(t, "Refused", `{"type":"object","properties":{`+strings.Join(fields, ",")+`}}`)
+	item = p.prompt("Refused")
+	item.find("button", "Answer").click()
+	p.until("what is wrong", func() bool {
+		return p.read(`String((document.querySelector(".bar .error")?.textContent ?? "").split("does not match pattern").length - 1)`) == "40"
+	})
+	require.Equal(t, "yes", p.eval(`(() => {
+		const bar = document.querySelector(".bar").getBoundingClientRect();
+		return bar.bottom <= innerHeight + 1 && bar.height < innerHeight / 2 ? "yes" : JSON.stringify(bar);
+	})()`))
+	item.find("button", "Decline").click()
+	item.status("Declined by you")
+
 	// Names that every object of JavaScript has are names like others, also in a draft that is read again.
 	run = f.askForm(t, "Named like objects", `{"type":"object","properties":{"constructor":{"type":"boolean","title":"Sure"},"__proto__":{"title":"Which","enum":["first","second"]},
 		"toString":{"title":"Either","anyOf":[{"type":"string"},{"type":"integer"}]},"valueOf":{"type":"string","title":"Words","format":"constructor"}}}`)

@@ -29,7 +29,7 @@ export async function whole(one) {
 
 function failed(one, error) {
   one.sending = "";
-  one.error = error.message + (error.problem?.errors ?? []).map(fault => `\n${fault.pointer} ${fault.detail}`).join("");
+  one.error = [...new Set([error.message, ...(error.problem?.errors ?? []).map(({ pointer, detail }) => `${pointer}: ${detail}`)])].join("\n"); // the message may be the first of them
   shifted(one.handle);
   changed();
 }
