@@ -15,6 +15,9 @@ import (
 // leastNode finds the lowest version that an "engines" member such as ">=22.0.0" allows.
 var leastNode = regexp.MustCompile(`^>= ?(\d+)(?:\.[\d.]+)?$`)
 
+// leastPython finds the lowest version of Python that the library needs.
+var leastPython = regexp.MustCompile(`(?m)^requires-python = ">=([\d.]+)"$`)
+
 // engines returns the lowest version of Node that each package of a package.json or package-lock.json
 // needs, by its path.
 func engines(t *testing.T, name string) map[string]int {
@@ -43,7 +46,7 @@ func engines(t *testing.T, name string) map[string]int {
 	return found
 }
 
-// TestExamplesSayWhatTheyNeed: each example has a page, which names the version of Node that its
+// TestExamplesSayWhatTheyNeed: each example has a page, which names the version of Node or Python that its
 // dependencies need, and the variables by which all clients find the service.
 func TestExamplesSayWhatTheyNeed(t *testing.T) {
 	t.Parallel()
@@ -53,13 +56,18 @@ func TestExamplesSayWhatTheyNeed(t *testing.T) {
 	for _, entry := range entries {
 		directory := "examples/" + entry.Name()
 		if _, err := os.Stat(filepath.Join(root, directory, "main.go")); err != nil {
-			if _, err := os.Stat(filepath.Join(root, directory, "package.json")); err != nil {
+			if _, err := os.Stat(filepath.Join(root, directory, "README.md")); err != nil {
 				continue // a package that programs use
 			}
 		}
 		require.Contains(t, index, "("+path.Join(entry.Name(), "README.md")+")")
 		page := read(t, filepath.Join(root, directory, "README.md"))
 		require.Contains(t, page, "HOLDPOINT_SERVER", directory)
+		if _, err := os.Stat(filepath.Join(root, directory, "main.py")); err == nil {
+			least := leastPython.FindStringSubmatch(read(t, filepath.Join(root, "sdk/python/pyproject.toml")))
+			require.Contains(t, page, "Needs Python "+least[1]+" or newer", directory)
+			require.Contains(t, read(t, filepath.Join(root, directory, "main.py")), `"HOLDPOINT_SERVER"`, directory)
+		}
 		if _, err := os.Stat(filepath.Join(root, directory, "package.json")); err != nil {
 			continue
 		}

@@ -26,10 +26,13 @@ var frameworks = []struct {
 	withoutEdits bool
 	// expires is the deadline of its question, which nobody answers.
 	expires string
+	// python says that it is a virtual environment and not a package of npm.
+	python bool
 }{
 	{example: "openai-agents", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "vercel-ai", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "langgraph", output: `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
+	{example: "pydantic-ai", output: `"deploy to staging is done; Not allowed: not now"`, python: true},
 	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at noon"`},
 	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at cancelled"`, expires: "2026-01-01T00:00:00Z"},
 	{example: "acp", output: `"deploy to production is done; Not allowed"`, withoutEdits: true},
@@ -46,8 +49,12 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			name += "-expired"
 		}
 		t.Run(name, func(t *testing.T) {
-			rig.Need(t, "node")
-			rig.Need(t, "npm")
+			if framework.python {
+				requirePython(t)
+			} else {
+				rig.Need(t, "node")
+				rig.Need(t, "npm")
+			}
 			directory := filepath.Join(freshClone(t), "examples", framework.example)
 			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
 			shown := pageOf(t, filepath.Join("examples", framework.example, "README.md"), service.URL())
@@ -56,8 +63,14 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			t.Setenv("EXPIRES_AT", framework.expires)
 			t.Setenv("HOLDPOINT_SERVER", service.URL())
 			people := service.ConnectPatiently()
-			shown.installOnce(directory)
-			holdBridge(t, directory, framework.example)
+			if framework.python {
+				shown.commands["install"] = packages(t, framework.example) + shown.text("install")
+				shown.run(directory, "install")
+				holdBridge(t, directory, framework.example, ".py", filepath.Join(directory, ".venv", "bin", "python"))
+			} else {
+				shown.installOnce(directory)
+				holdBridge(t, directory, framework.example, ".mjs", "node")
+			}
 			asked := shown.start(directory, "worker")
 			shown.run(directory, "create")
 			created, err := people.GetRun(t.Context(), "release-1")
@@ -114,14 +127,14 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 }
 
 // holdBridge holds the bridge of an installed example to its page, if there is a script that does.
-func holdBridge(t *testing.T, directory, example string) {
+func holdBridge(t *testing.T, directory, example, extension, program string) {
 	t.Helper()
-	text, err := os.ReadFile("bridge_" + example + ".mjs")
+	text, err := os.ReadFile("bridge_" + example + extension)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(directory, "hold.mjs"), text, 0o600))
-	_, err = run(directory, "node", "hold.mjs")
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "hold"+extension), text, 0o600))
+	_, err = run(directory, program, "hold"+extension)
 	require.NoError(t, err)
 }

@@ -53,12 +53,17 @@ var pythonProject = sync.OnceValues(func() (python string, err error) {
 	return filepath.Join(root, ".venv", "bin", "python"), err
 })
 
-// needPython returns the Python of a virtual environment with the SDK.
-func needPython(t *testing.T) (python string) {
+func requirePython(t *testing.T) {
 	t.Helper()
 	if !hasPython() {
 		rig.Missing(t, "a /usr/bin/python3 of 3.11 or newer with pip and venv, and Debian's python3-setuptools-whl and python3-wheel-whl")
 	}
+}
+
+// needPython returns the Python of a virtual environment with the SDK.
+func needPython(t *testing.T) (python string) {
+	t.Helper()
+	requirePython(t)
 	python, err := pythonProject()
 	require.NoError(t, err)
 	return python
