@@ -32,6 +32,7 @@ var frameworks = []struct {
 	{example: "openai-agents", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "vercel-ai", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "langgraph", output: `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
+	{example: "langchain", output: `"deploy to staging is done; Not allowed: not now"`},
 	{example: "pydantic-ai", output: `"deploy to staging is done; Not allowed: not now"`, python: true},
 	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at noon"`},
 	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at cancelled"`, expires: "2026-01-01T00:00:00Z"},
