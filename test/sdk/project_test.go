@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -98,14 +99,33 @@ func blocks(t *testing.T, readme, language string) []string {
 type program struct {
 	*testing.T
 	command *exec.Cmd
-	output  *bytes.Buffer
+	output  *spoken
 	ended   chan struct{}
+}
+
+// spoken is what a program has printed so far.
+type spoken struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *spoken) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 // start starts a program in a directory.
 func start(t *testing.T, directory, name string, arguments ...string) *program {
 	t.Helper()
-	p := &program{T: t, command: exec.Command(name, arguments...), output: new(bytes.Buffer), ended: make(chan struct{})}
+	p := &program{T: t, command: exec.Command(name, arguments...), output: new(spoken), ended: make(chan struct{})}
 	p.command.Dir = directory
 	p.command.Stdout, p.command.Stderr = p.output, p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
