@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,7 +55,7 @@ func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	directory := needNode(t)
 	service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
-	workFor(t, service)
+	workBy(t, service, setUp)
 
 	_, port, err := net.SplitHostPort(service.Address())
 	require.NoError(t, err)
@@ -95,15 +98,15 @@ func TestPauseAndResume(t *testing.T) {
 	require.JSONEq(t, `{"database":["lite"],"to":{"to":"a@example.com","subject":"hi"},"sent":false}`, string(end.Output))
 }
 
-// workFor works on the runs of the agent "assistant" until the end of the test.
-func workFor(t *testing.T, process *rig.Process) {
+// workBy works on the runs of the agents "assistant" and "default" until the end of the test.
+func workBy(t *testing.T, process *rig.Process, handle client.Handler) {
 	t.Helper()
 	service := process.Connect()
 	worker, err := client.NewWorker(service, client.WorkerOptions{AgentIDs: []string{"assistant", "default"}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- worker.Run(ctx, setUp) }()
+	go func() { done <- worker.Run(ctx, handle) }()
 	t.Cleanup(func() {
 		cancel()
 		<-done
@@ -137,4 +140,38 @@ func setUp(ctx context.Context, task *client.Task) error {
 		"database": resume.Questions[0].Resolution.Answers[0].SelectedOptionIDs, "to": input,
 		"sent": mail.Outcome == api.OutcomeAllowed,
 	})
+}
+
+// TestTheProgramOfThePage runs the program of docs/timbal.md with its command, next to a worker that asks which database.
+func TestTheProgramOfThePage(t *testing.T) {
+	t.Parallel()
+	directory := needNode(t)
+	page, err := os.ReadFile("../../docs/timbal.md")
+	require.NoError(t, err)
+	program := regexp.MustCompile("`app\\.mjs`:\n\n```js\n((?s:.*?))```").FindSubmatch(page)
+	commands := regexp.MustCompile("<!-- test:sdk -->\n```bash\nnpm install @timbal-ai/timbal-sdk\n(.*)\n```").FindSubmatch(page)
+	require.NotNil(t, program)
+	require.NotNil(t, commands)
+	// A folder of its own below the one in which npm has installed the package.
+	mine := filepath.Join(directory, "page")
+	require.NoError(t, os.Mkdir(mine, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(mine, "app.mjs"), program[1], 0o600))
+
+	service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+	workBy(t, service, func(ctx context.Context, task *client.Task) error {
+		resume, err := task.Suspend(ctx, api.Suspension{Questions: []api.UserQuestionRequest{{
+			ID: "db", Kind: "ask_user", Payload: api.JSON(`{"question":"Which database?","options":["postgres","mysql"]}`),
+		}}})
+		if err != nil {
+			return err
+		}
+		return task.Complete(ctx, map[string]any{"database": resume.Questions[0].Resolution})
+	})
+	_, port, err := net.SplitHostPort(service.Address())
+	require.NoError(t, err)
+	command := exec.CommandContext(rig.Soon(t), "bash", "-c", strings.ReplaceAll(string(commands[1]), ":4000", ":"+port))
+	command.Dir = mine
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	require.Regexp(t, `^success[^~]*postgres`, string(output))
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // maxChecked is how many blocks no test runs.
-const maxChecked = 29
+const maxChecked = 4
 
 // block is a fenced block of a page. Its mark is the HTML comment on the line before it.
 type block struct {
@@ -74,14 +74,24 @@ var runners = []runner{
 	{pages: readme, kind: "smoke", file: ".ci/smoke"},
 	{pages: readme, kind: "ci", file: ".ci/jobs/in-process"},
 	{pages: readme, kind: "compose", file: ".ci/compose/*"},
+	{pages: "docs/deploy.md", kind: "image", file: ".ci/image"},
+	{pages: "docs/deploy.md", kind: "test", file: "test/sdk/deploy_test.go", test: "TestTheUnitIsInstalledAsThePageSays"},
+	{pages: "docs/benchmark*.md", kind: "nightly", file: ".ci/nightly"},
 	{pages: "docs/agents.md", kind: "test", file: "test/agents/*_test.go cli/agent/agent_test.go", test: "TestClaudeCodeWaitsForAPerson"},
 	{pages: "docs/mcp.md", kind: "test", file: "mcptools/overhttp/document_test.go", test: "TestTheDocument"},
 	{pages: "docs/doctor.md", kind: "test", file: "runs/doctor/storage_test.go", test: "TestDamagedStorageIsFound"},
+	{pages: "docs/postgres.md", kind: "test", file: "test/failover/pooler_test.go", test: "TestTwoReplicasBehindAProxyThatPoolsByTransaction"},
 	{pages: "docs/security-review.md", kind: "test", file: "test/docstest/review_test.go", test: "TestRolesOfTheReview"},
 	{pages: "docs/notifications.md", kind: "test", file: "test/docstest/addresses_test.go", test: "TestAnAddressIsVerifiedAsThePageSays"},
 	{pages: "docs/cli.md", languages: "sh", file: "cli/examples_test.go", test: "TestExamplesAreRun"},
 	{pages: "docs/webhooks.md", languages: "sh", file: "cli/examples_test.go", test: "TestExamplesAreRun"},
 	{pages: "docs/hermes.md", languages: "console", file: "httpapi/dialects/hermes/document_test.go", test: "TestDocument"},
+	{pages: "docs/timbal.md", languages: "console", file: "httpapi/dialects/timbal/document_test.go", test: "TestDocument"},
+	{pages: "docs/timbal.md", languages: "js", file: "test/clients/timbal_test.go", test: "TestTheProgramOfThePage"},
+	{pages: "docs/timbal.md", kind: "test", file: "test/clients/timbal_test.go", test: "TestTheProgramOfThePage"},
+	{pages: "docs/behind-a-proxy.md", languages: "js", file: "test/sdk/proxies_test.go", test: "TestViteServesAPageOfTheService"},
+	{pages: "docs/behind-a-proxy.md", languages: "caddyfile", file: "test/sdk/proxies_test.go", test: "TestCaddyPassesCalls"},
+	{pages: "docs/hermes.md", languages: "caddyfile", file: "test/sdk/proxies_test.go", test: "TestCaddyPassesCalls"},
 	{pages: "docs/architecture.md", languages: "mermaid", file: "test/docstest/errors_test.go", test: "TestStateMachineIsDrawn"},
 	{pages: "sdk/python/README.md", kind: "test", file: "test/sdk/python_test.go", test: "TestPythonPackageIsWhatItsReadmeSays"},
 	{pages: "sdk/python/README.md", languages: "python", file: "test/sdk/python_test.go", test: "TestPythonPackageIsTyped"},

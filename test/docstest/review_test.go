@@ -2,10 +2,12 @@ package docstest
 
 import (
 	"database/sql"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,12 +15,9 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs/doctor"
-	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
-	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
 // TestRolesOfTheReview: with the SQL of docs/security-review.md one role migrates, the service only reads
@@ -49,24 +48,17 @@ func TestRolesOfTheReview(t *testing.T) {
 		return address.String()
 	}
 
-	require.NoError(t, store.Migrate(t.Context(), as("holdpoint_owner"), func(migrator *migrations.Migrator) error {
-		_, err := migrator.Up(t.Context())
-		return err
-	}))
-	service := inprocess.Start(t, as("holdpoint_service"), inprocess.Options{Store: store.Options{KeepSchema: true}, Closed: true})
-	admin, _, err := service.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "ada", Role: api.RoleAdmin}, "user:test", "")
-	require.NoError(t, err)
-	ada := service.Connect(client.WithToken(admin.Secret))
-	_, err = ada.CreateRun(t.Context(), client.CreateRunParams{RunID: "r", SessionID: "s", AgentID: "a", Suspend: &api.Suspension{
-		Approvals: []api.ApprovalRequest{{ID: "p", ToolCallID: "c", ToolName: "deploy", Input: api.JSON(`{}`)}},
-	}})
-	require.NoError(t, err)
-	_, err = ada.ResolveRunApprovals(t.Context(), "r", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "p", Behavior: api.BehaviorAllow}}})
-	require.NoError(t, err)
-	claimed, err := ada.ClaimRun(t.Context(), "r", api.ClaimOptions{WorkerID: "w"})
-	require.NoError(t, err)
-	_, err = ada.CompleteRun(t.Context(), "r", claimed.Lease.Fence, api.JSON(`{}`))
-	require.NoError(t, err)
+	served := regexp.MustCompile("(?s)<!-- test:served -->\n```sh\n(.*?)```").FindSubmatch(page)
+	require.NotNil(t, served)
+	lines := strings.Split(strings.TrimSpace(regexp.MustCompile(`postgres://(\w+)@db\.example/holdpoint`).ReplaceAllStringFunc(string(served[1]), func(shown string) string {
+		role, err := url.Parse(shown)
+		require.NoError(t, err)
+		return as(role.User.Username())
+	})), "\n")
+	require.Len(t, lines, 2)
+	code, stderr := runIn(t.Context(), nil, wordsOf(t, lines[0])[1:], io.Discard)
+	require.Zero(t, code, "%s: %s", lines[0], stderr)
+	startOnce(t, lines[1], wordsOf(t, lines[1])[1:], func(url string) { decideOnce(t, url) })
 
 	inspector, err := postgres.OpenInspector(t.Context(), as("holdpoint_reader"))
 	require.NoError(t, err)
@@ -90,6 +82,29 @@ func TestRolesOfTheReview(t *testing.T) {
 	_, err = connect(as("holdpoint_owner")).ExecContext(t.Context(), "CREATE TABLE later (a int)")
 	require.NoError(t, err)
 	_, err = connect(as("holdpoint_service")).ExecContext(t.Context(), "INSERT INTO later VALUES (1)")
+	require.NoError(t, err)
+}
+
+// decideOnce makes a token and has a run go on after a decision, with the rights that the service has.
+func decideOnce(t *testing.T, url string) {
+	t.Helper()
+	first, err := client.New(url)
+	require.NoError(t, err)
+	defer first.Close()
+	admin, err := first.CreateToken(t.Context(), api.CreateTokenBody{Name: "ada", Role: api.RoleAdmin})
+	require.NoError(t, err)
+	ada, err := client.New(url, client.WithToken(admin.Secret))
+	require.NoError(t, err)
+	defer ada.Close()
+	_, err = ada.CreateRun(t.Context(), client.CreateRunParams{RunID: "r", SessionID: "s", AgentID: "a", Suspend: &api.Suspension{
+		Approvals: []api.ApprovalRequest{{ID: "p", ToolCallID: "c", ToolName: "deploy", Input: api.JSON(`{}`)}},
+	}})
+	require.NoError(t, err)
+	_, err = ada.ResolveRunApprovals(t.Context(), "r", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "p", Behavior: api.BehaviorAllow}}})
+	require.NoError(t, err)
+	claimed, err := ada.ClaimRun(t.Context(), "r", api.ClaimOptions{WorkerID: "w"})
+	require.NoError(t, err)
+	_, err = ada.CompleteRun(t.Context(), "r", claimed.Lease.Fence, api.JSON(`{}`))
 	require.NoError(t, err)
 }
 

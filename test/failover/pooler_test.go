@@ -3,6 +3,9 @@
 package failover
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,9 +28,7 @@ func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
 	direct, err := server.CreateDatabase("holdpoint")
 	require.NoError(t, err)
 	proxy := rig.NewBouncer(t, server, poolSize)
-	replicas, urls := rig.StartReplicas(t, 2, rig.Options{
-		Database: proxy.URL("holdpoint"), Args: []string{"--pooled", "--direct-database", direct},
-	})
+	replicas, urls := rig.StartReplicas(t, 2, rig.Options{Database: proxy.URL("holdpoint"), Args: pooledOptions(t, proxy.URL("holdpoint"), direct)})
 	requireListening(t, server, len(replicas))
 
 	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "run", Services: urls, Clients: 32})
@@ -52,6 +53,21 @@ func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
 		history.RequireKept(t, replica)
 	}
 	rig.RequireHealthy(t, direct)
+}
+
+// pooledOptions reads the options of docs/postgres.md, with the addresses of a proxy and its server.
+func pooledOptions(t *testing.T, proxy, server string) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/postgres.md")
+	require.NoError(t, err)
+	shown := regexp.MustCompile("<!-- test:pooled -->\n```sh\nholdpoint serve (.*)\n```").FindSubmatch(page)
+	require.NotNil(t, shown)
+	options := strings.Fields(string(shown[1]))
+	for i, option := range options {
+		options[i] = strings.NewReplacer("postgres://…proxy…", proxy, "postgres://…server…", server).Replace(option)
+	}
+	require.Contains(t, options, server)
+	return options
 }
 
 // requirePooled checks that the replicas use the proxy: apart from their connections for

@@ -21,9 +21,11 @@ var (
 	// marked finds the commands of a page, with the mark that may stand before them.
 	marked = regexp.MustCompile("(?m)(?:^<!-- test:([a-z]+) -->\n)?^```sh\n((?s:.*?))^```$")
 	// typed is marked for the pages of TestPagesAreTyped: a mark may have arguments.
-	typed = regexp.MustCompile("(?m)(?:^<!-- (?:(checked):|test:([a-z]+)) ?([^\n]*) -->\n)?^```sh\n((?s:.*?))^```$")
+	typed = regexp.MustCompile("(?m)(?:^<!-- (?:(checked|serve):|test:([a-z]+)) ?([^\n]*) -->\n)?^```sh\n((?s:.*?))^```$")
 	// byHandle finds the handle in a command that decides a request.
 	byHandle = regexp.MustCompile(`(approvals (?:allow|deny)|questions answer) [0-9a-z]{8}\b`)
+	// frameID is the id of a frame of a stream.
+	frameID = regexp.MustCompile(`\b\d+\.[0-9a-f]{16}\b`)
 )
 
 // typist types the commands of a page, next to a service on holdpoint.db in the same directory.
@@ -32,7 +34,9 @@ type typist struct {
 	service             *rig.Process
 	people              *client.Client
 	directory, programs string
+	page                string
 	waiting             map[*program]int // with their exit codes
+	lastID              string           // of a frame
 }
 
 // TestPagesAreTyped types every command of these pages, one block after the other. Marks:
@@ -43,12 +47,15 @@ type typist struct {
 //	typing TEXT  typed, with the words of the text on the lines of its input
 //	killed       not typed: the service is killed and started again
 //	stopped      typed while the service is stopped
+//	follows TEXT typed; it follows a stream, and is killed once that has shown the text
+//	proxies      typed: it starts the proxy of docs/behind-a-proxy.md, which clients call then
 //
-// A block that decides a request by its handle gets the handle of the only pending request.
+// A block that decides a request by its handle gets the handle of the only pending request, and one that continues a stream
+// the last id of the stream before.
 func TestPagesAreTyped(t *testing.T) {
 	for _, page := range []string{
 		"start-coding-agent", "start-agent-builder", "start-decide", "start-operate", "recipes",
-		"getting-started", "rules", "faces", "security", "back-up", "doctor", "behind-a-proxy", "codex", "relay", "timbal",
+		"getting-started", "rules", "faces", "security", "back-up", "doctor", "behind-a-proxy", "codex", "relay", "timbal", "streams",
 	} {
 		t.Run(page, func(t *testing.T) {
 			directory := t.TempDir()
@@ -62,7 +69,8 @@ func TestPagesAreTyped(t *testing.T) {
 			t.Setenv("HOLDPOINT_CONFIG", configuration)
 			text, err := os.ReadFile(filepath.Join(repository(), "docs", page+".md"))
 			require.NoError(t, err)
-			blocks := typed.FindAllStringSubmatch(string(text), -1)
+			p.page = string(text)
+			blocks := typed.FindAllStringSubmatch(p.page, -1)
 			require.NotEmpty(t, blocks)
 			done := 0
 			for _, block := range blocks {
@@ -85,6 +93,9 @@ func (p *typist) do(mark, argument, block string) bool {
 	commands := "set -euo pipefail\n" + strings.ReplaceAll(block, "http://127.0.0.1:4000", p.service.URL())
 	if byHandle.MatchString(commands) {
 		commands = byHandle.ReplaceAllString(commands, "$1 "+p.onlyHandle())
+	}
+	if p.lastID != "" {
+		commands = frameID.ReplaceAllString(commands, p.lastID)
 	}
 	switch mark {
 	case "elsewhere":
@@ -110,6 +121,12 @@ func (p *typist) do(mark, argument, block string) bool {
 		p.waiting[start(p.T, p.directory, "bash", "-c", commands)] = code
 		rig.Await(p, func() bool { return len(p.handles()) > before }, "it does not wait: "+block)
 		return false
+	case "follows":
+		p.follows(commands, argument)
+		return true
+	case "proxies":
+		p.proxies(commands)
+		return true
 	case "", "typing":
 	default:
 		require.Fail(p, "no such mark", mark)
@@ -121,6 +138,24 @@ func (p *typist) do(mark, argument, block string) bool {
 	require.NoError(p, err, "%s\n%s", block, output)
 	p.Logf("%s", output)
 	return true
+}
+
+// follows types commands that follow a stream, until it has shown a text.
+func (p *typist) follows(commands, text string) {
+	p.Helper()
+	stream := start(p.T, p.directory, "bash", "-c", commands)
+	rig.Await(p, func() bool {
+		select {
+		case <-stream.ended:
+			require.FailNow(p, "the stream ended", "%s", stream.output)
+		default:
+		}
+		return strings.Contains(stream.output.String(), text)
+	}, "the stream does not show "+text)
+	stream.kill()
+	if ids := frameID.FindAllString(stream.output.String(), -1); len(ids) > 0 {
+		p.lastID = ids[len(ids)-1]
+	}
 }
 
 // handles are of all pending requests.
