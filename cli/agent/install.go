@@ -89,33 +89,15 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if _, err := c.Chosen(); err != nil {
 		return err
 	}
-	flags := " --server " + prompt.QuoteArgument(c.Server)
-	if c.Defer {
-		flags = " --defer" + flags
-	}
-	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
-		if file.path != "" {
-			flags += " --" + file.flag + " " + prompt.QuoteArgument(file.path)
-		}
-	}
-	if c.Escalation != nil {
-		flags += " --escalation=" + prompt.QuoteArgument(*c.Escalation)
-	}
-	for _, selector := range c.Notify {
-		flags += " --notify=" + prompt.QuoteArgument(selector)
-	}
 	keys, unread := c.keys(ctx)
 	if errors.Is(unread, errEphemeral) {
 		return unread
-	}
-	for _, id := range keys {
-		flags += " --signed-by=" + prompt.QuoteArgument(id) // an id may begin with a hyphen
 	}
 	program, err := programPath()
 	if err != nil {
 		return err
 	}
-	command := of.command(program, agentID, flags)
+	command := of.command(program, agentID, c.flags(keys))
 	after, changed, err := withHook(before, of, event, c.Matcher, command)
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was changed", path, err)
@@ -149,6 +131,29 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		terminal.Say("run holdpoint hook resume %s as well: it resumes the agent after each decision", of.name)
 	}
 	return nil
+}
+
+// flags returns the flags of the installed command, which allows only what one of these keys signed.
+func (c *HookInstall) flags(keys []string) string {
+	flags := " --server " + prompt.QuoteArgument(c.Server)
+	if c.Defer {
+		flags = " --defer" + flags
+	}
+	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
+		if file.path != "" {
+			flags += " --" + file.flag + " " + prompt.QuoteArgument(file.path)
+		}
+	}
+	if c.Escalation != nil {
+		flags += " --escalation=" + prompt.QuoteArgument(*c.Escalation)
+	}
+	for _, selector := range c.Notify {
+		flags += " --notify=" + prompt.QuoteArgument(selector)
+	}
+	for _, id := range keys {
+		flags += " --signed-by=" + prompt.QuoteArgument(id) // an id may begin with a hyphen
+	}
+	return flags
 }
 
 // findCertificates fills in missing paths from where the server's address may come from: the
