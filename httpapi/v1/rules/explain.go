@@ -33,44 +33,7 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	if err := h.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	call := rules.Call{
-		SessionID: kit.OptionalID(&faults, "/session_id", body.SessionID), AgentID: kit.OptionalID(&faults, "/agent_id", body.AgentID),
-		ToolName: body.ToolName, ToolCallID: body.ToolCallID, Input: body.Input, PatternKeys: body.PatternKeys,
-		Directory: body.Directory,
-	}
-	if call.ToolName == "" {
-		faults.AddBeside(api.Fault{Pointer: "/tool_name", Detail: "is required"})
-	}
-	faults.Text("/tool_name", call.ToolName, api.MaxNameLength)
-	faults.Text("/tool_call_id", call.ToolCallID, api.MaxToolCallIDLength)
-	faults.Text("/directory", call.Directory, api.MaxDirectoryLength)
-	rules.CheckPatternKeys("/pattern_keys", call.PatternKeys, &faults)
-	faults.OptionalID("/session_id", call.SessionID)
-	runs.CheckSensitivePaths("/sensitive_paths", body.SensitivePaths, nil, &faults)
-	body.InputDigest = document.WholeDigest(body.InputDigest)
-	switch {
-	case body.InputDigest != "" && !document.ValidDigest(body.InputDigest):
-		faults.Add("/input_digest", "must be the request's input_digest: \"hmac-sha256:\" and 64 hexadecimal digits in lower case")
-	case len(body.SensitivePaths) == 0:
-	case body.InputDigest == "":
-		faults.Add("/input_digest", "is required with sensitive_paths")
-	default:
-		call.InputDigest = body.InputDigest // of the whole input, which the caller cannot know
-	}
-	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
-	switch body.Effect { //nolint:exhaustive // a decision never creates a rule with ask
-	case "", api.RuleAllow:
-	case api.RuleDeny:
-		decision.Behavior = api.BehaviorDeny
-	default:
-		faults.Add("/effect", "must be %q or %q", api.RuleAllow, api.RuleDeny)
-	}
-	if len(body.Also) > api.MaxAlsoExplained {
-		faults.Add("/also", "must have at most %d handles", api.MaxAlsoExplained)
-	}
-	if body.RememberForMs != nil {
-		rules.CheckAge("/remember_for_ms", *body.RememberForMs, h.maxAgeMs, &faults)
-	}
+	call, decision := h.asked(&body, &faults)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -118,6 +81,49 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 		return elsewhere[rule.RuleID] || idle > maxIdleRules
 	})
 	return wire.Respond(w, r, http.StatusOK, answer)
+}
+
+// asked returns the call that a body is about, and the decision that a rule would remember, after adding what is wrong with them to faults.
+func (h *handlers) asked(body *api.ExplainRulesBody, faults *refusal.Faults) (rules.Call, runs.ApprovalDecision) {
+	call := rules.Call{
+		SessionID: kit.OptionalID(faults, "/session_id", body.SessionID), AgentID: kit.OptionalID(faults, "/agent_id", body.AgentID),
+		ToolName: body.ToolName, ToolCallID: body.ToolCallID, Input: body.Input, PatternKeys: body.PatternKeys,
+		Directory: body.Directory,
+	}
+	if call.ToolName == "" {
+		faults.AddBeside(api.Fault{Pointer: "/tool_name", Detail: "is required"})
+	}
+	faults.Text("/tool_name", call.ToolName, api.MaxNameLength)
+	faults.Text("/tool_call_id", call.ToolCallID, api.MaxToolCallIDLength)
+	faults.Text("/directory", call.Directory, api.MaxDirectoryLength)
+	rules.CheckPatternKeys("/pattern_keys", call.PatternKeys, faults)
+	faults.OptionalID("/session_id", call.SessionID)
+	runs.CheckSensitivePaths("/sensitive_paths", body.SensitivePaths, nil, faults)
+	body.InputDigest = document.WholeDigest(body.InputDigest)
+	switch {
+	case body.InputDigest != "" && !document.ValidDigest(body.InputDigest):
+		faults.Add("/input_digest", "must be the request's input_digest: \"hmac-sha256:\" and 64 hexadecimal digits in lower case")
+	case len(body.SensitivePaths) == 0:
+	case body.InputDigest == "":
+		faults.Add("/input_digest", "is required with sensitive_paths")
+	default:
+		call.InputDigest = body.InputDigest // of the whole input, which the caller cannot know
+	}
+	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
+	switch body.Effect { //nolint:exhaustive // a decision never creates a rule with ask
+	case "", api.RuleAllow:
+	case api.RuleDeny:
+		decision.Behavior = api.BehaviorDeny
+	default:
+		faults.Add("/effect", "must be %q or %q", api.RuleAllow, api.RuleDeny)
+	}
+	if len(body.Also) > api.MaxAlsoExplained {
+		faults.Add("/also", "must have at most %d handles", api.MaxAlsoExplained)
+	}
+	if body.RememberForMs != nil {
+		rules.CheckAge("/remember_for_ms", *body.RememberForMs, h.maxAgeMs, faults)
+	}
+	return call, decision
 }
 
 // addChoices adds the rules that a decision about an approval could write, with the other calls that each of them
