@@ -112,29 +112,11 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 			return f.segmentAtEnd(ctx, r, "")
 		}
 	}
-	kept := d.parts[:0]
-	var late error
-	var lateDetails []string
-	for _, part := range d.parts {
-		switch done, refused, err := f.answerPart(ctx, r, part); {
-		case err != nil:
-			return nil, err
-		case done:
-			kept = append(kept, part)
-		case kit.Unfit(refused):
-			d.noteFaults(r.notes, refused, part) // the others are decided
-		case isLate(refused) || d.command != nil || len(kept) > 0:
-			late = cmp.Or(late, refused)
-			lateDetails = append(lateDetails, detailOf(refused))
-		default:
-			return f.resumeRefused(ctx, r, d, refused)
-		}
+	if refused, err := f.answerParts(ctx, r, d); err != nil {
+		return nil, err
+	} else if refused != nil {
+		return f.resumeRefused(ctx, r, d, refused)
 	}
-	d.parts = kept
-	if late != nil && d.empty() && len(r.notes) == 0 {
-		return f.resumeRefused(ctx, r, d, late)
-	}
-	r.warnings = append(r.warnings, lateDetails...) // other answers are decided
 	if d.empty() {
 		return f.showOpen(ctx, r)
 	}
@@ -162,6 +144,35 @@ func (r *resumption) keyByName(d *decision) {
 	if d.command != nil {
 		d.command.Key = r.key
 	}
+}
+
+// answerParts records partial answers one by one, and keeps in d those that were recorded. refused is the refusal
+// of an answer if nothing was decided.
+func (f *face) answerParts(ctx context.Context, r *resumption, d *decision) (refused, err error) {
+	kept := d.parts[:0]
+	var late error
+	var lateDetails []string
+	for _, part := range d.parts {
+		switch done, refused, err := f.answerPart(ctx, r, part); {
+		case err != nil:
+			return nil, err
+		case done:
+			kept = append(kept, part)
+		case kit.Unfit(refused):
+			d.noteFaults(r.notes, refused, part) // the others are decided
+		case isLate(refused) || d.command != nil || len(kept) > 0:
+			late = cmp.Or(late, refused)
+			lateDetails = append(lateDetails, detailOf(refused))
+		default:
+			return refused, nil
+		}
+	}
+	d.parts = kept
+	if d.empty() && len(r.notes) == 0 && late != nil {
+		return late, nil
+	}
+	r.warnings = append(r.warnings, lateDetails...) // other answers are decided
+	return nil, nil
 }
 
 // answerPart records partial answers. Such a command has no key. A repeated call with a key finds
