@@ -48,7 +48,7 @@ type feed struct {
 
 func newFeed(hub *Hub, sessionID string) *feed {
 	return &feed{
-		hub: hub, sessionID: sessionID, watch: hub.watches.Session(sessionID),
+		hub: hub, sessionID: sessionID, watch: hub.options.Watches.Session(sessionID),
 		window: newWindow[frame](windowFrames, windowBytes),
 	}
 }
@@ -88,7 +88,7 @@ func (f *feed) run(ctx context.Context) {
 		}
 		if err != nil {
 			// The next read starts where this one stopped.
-			f.hub.logger.LogAttrs(ctx, slog.LevelWarn, "read events for streams",
+			f.hub.options.Logger.LogAttrs(ctx, slog.LevelWarn, "read events for streams",
 				slog.String("session_id", f.sessionID), slog.String("error", err.Error()))
 		}
 		timer.Reset(f.hub.pollAfter())
@@ -122,7 +122,7 @@ func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err 
 			return false, nil
 		}
 	}
-	session, err := f.hub.store.SessionHead(ctx, f.sessionID)
+	session, err := f.hub.options.Store.SessionHead(ctx, f.sessionID)
 	if refusal.CodeOf(err) == api.CodeSessionNotFound || err == nil && !f.precedes(session) {
 		// The session was deleted and possibly created again, or the database was restored. The
 		// readers reconnect and get a gap.
@@ -198,7 +198,7 @@ func (f *feed) behind(newest model.Position, polled bool) bool {
 // run.
 func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 	for {
-		events, more, err := f.hub.store.EventsWithin(ctx, reads.EventQuery{
+		events, more, err := f.hub.options.Store.EventsWithin(ctx, reads.EventQuery{
 			SessionID: f.sessionID, Kept: true, After: f.newest(), Limit: readEvents, MaxBytes: readBytes,
 		})
 		if err != nil {

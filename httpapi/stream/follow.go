@@ -46,7 +46,7 @@ func (s *Subscription) Deliver(ctx context.Context, from From, sink Sink) {
 func (s *Subscription) serve(ctx context.Context, to recipient, from From) {
 	follower := &sessionFollower{Subscription: s, recipient: to, from: from}
 	if err := follower.follow(ctx); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream",
+		s.hub.options.Logger.LogAttrs(ctx, slog.LevelError, "stream",
 			slog.String("session_id", s.feed.sessionID), slog.String("run_id", from.RunID), slog.String("error", err.Error()))
 	}
 }
@@ -112,7 +112,7 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 	var events []model.Event
 	var more bool
 	err = f.hub.OnOwnStack(ctx, func() (err error) {
-		events, more, err = f.hub.store.EventsWithin(ctx, query)
+		events, more, err = f.hub.options.Store.EventsWithin(ctx, query)
 		return err
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *sessionFollower) lost(ctx context.Context, events []model.Event, end in
 	// deletion before that read.
 	var session *model.Session
 	err := f.hub.OnOwnStack(ctx, func() (err error) {
-		session, err = f.hub.store.SessionHead(ctx, f.feed.sessionID)
+		session, err = f.hub.options.Store.SessionHead(ctx, f.feed.sessionID)
 		return err
 	})
 	return err == nil && f.from.Cursor < session.FirstKeptEventID-1, err

@@ -84,17 +84,10 @@ type Options struct {
 // Hub holds the feeds of a process. It is safe for concurrent use. Without followers it has no
 // goroutine.
 type Hub struct {
-	store        Store
-	watches      *watch.Hub
-	scope        func(context.Context) reads.Scope
-	viewers      func(ctx context.Context, nowMs int64) ([]reads.Viewer, error)
-	done         <-chan struct{}
-	logger       *slog.Logger
-	maxStreams   int
-	pollInterval time.Duration
-	idle         idleTimer
-	polls        int // per second, all feeds together
-	ownStacks    chan struct{}
+	options   Options // with the defaults
+	idle      idleTimer
+	polls     int // per second, all feeds together
+	ownStacks chan struct{}
 
 	mu      sync.Mutex
 	feeds   map[string]*feed
@@ -104,22 +97,20 @@ type Hub struct {
 
 // NewHub returns a hub without feeds.
 func NewHub(options Options) *Hub {
-	logger := cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
-	scope := options.Scope
-	if scope == nil {
-		scope = func(context.Context) reads.Scope { return reads.Scope{} }
+	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
+	options.MaxStreams = cmp.Or(options.MaxStreams, DefaultMaxStreams)
+	options.PollInterval = cmp.Or(options.PollInterval, DefaultPollInterval)
+	if options.Scope == nil {
+		options.Scope = func(context.Context) reads.Scope { return reads.Scope{} }
 	}
 	polls := pollsPerSecondUnheard
 	if store, ok := options.Store.(hearing); ok && store.Hears() {
 		polls = pollsPerSecond
 	}
 	return &Hub{
-		polls: polls, ownStacks: make(chan struct{}, maxOwnStacks),
-		store: options.Store, watches: options.Watches, scope: scope, viewers: options.Viewers, done: options.Done, logger: logger,
-		maxStreams:   cmp.Or(options.MaxStreams, DefaultMaxStreams),
-		pollInterval: cmp.Or(options.PollInterval, DefaultPollInterval),
-		idle:         idleTimer{tick: cmp.Or(options.KeepAlive, DefaultKeepAlive) / (idleSlots - 2)},
-		feeds:        map[string]*feed{},
+		options: options, polls: polls, ownStacks: make(chan struct{}, maxOwnStacks),
+		idle:  idleTimer{tick: cmp.Or(options.KeepAlive, DefaultKeepAlive) / (idleSlots - 2)},
+		feeds: map[string]*feed{},
 	}
 }
 
@@ -151,12 +142,12 @@ func (h *Hub) Join(sessionID string) (*Subscription, error) {
 // enter counts one more stream, or refuses it. The caller holds the lock.
 func (h *Hub) enter() error {
 	select {
-	case <-h.done:
+	case <-h.options.Done:
 		return runs.ErrClosed
 	default:
 	}
-	if h.streams >= h.maxStreams {
-		return refusal.New(wire.CodeServiceUnavailable, "this process serves %d streams, the maximum; try again", h.maxStreams)
+	if h.streams >= h.options.MaxStreams {
+		return refusal.New(wire.CodeServiceUnavailable, "this process serves %d streams, the maximum; try again", h.options.MaxStreams)
 	}
 	h.streams++
 	if h.streams == 1 {
@@ -206,5 +197,5 @@ func (h *Hub) Open() int {
 func (h *Hub) pollAfter() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(h.pollInterval, time.Duration(len(h.feeds))*time.Second/time.Duration(h.polls))
+	return max(h.options.PollInterval, time.Duration(len(h.feeds))*time.Second/time.Duration(h.polls))
 }

@@ -71,9 +71,9 @@ func startInbox(hub *Hub) *inbox {
 	ctx, cancel := context.WithCancel(context.Background())
 	in := &inbox{
 		hub: hub, notices: newNoticeQueue(), cancel: cancel, stopped: make(chan struct{}),
-		log: newInboxLog(hub.store), window: newWindow[*batch](inboxEvents, inboxBytes),
+		log: newInboxLog(hub.options.Store), window: newWindow[*batch](inboxEvents, inboxBytes),
 	}
-	in.unsubscribe = hub.store.Subscribe(in.notices.add)
+	in.unsubscribe = hub.options.Store.Subscribe(in.notices.add)
 	go in.run(ctx)
 	return in
 }
@@ -86,7 +86,7 @@ func (in *inbox) stop() {
 
 func (in *inbox) run(ctx context.Context) {
 	defer close(in.stopped)
-	poll := time.NewTimer(in.hub.pollInterval)
+	poll := time.NewTimer(in.hub.options.PollInterval)
 	defer poll.Stop()
 	for {
 		var pause time.Duration
@@ -96,7 +96,7 @@ func (in *inbox) run(ctx context.Context) {
 		})
 		if err != nil && ctx.Err() == nil {
 			in.report(ctx, err)
-			pause = in.hub.pollInterval
+			pause = in.hub.options.PollInterval
 		}
 		if pause > 0 {
 			select {
@@ -121,7 +121,7 @@ func (in *inbox) run(ctx context.Context) {
 }
 
 func (in *inbox) report(ctx context.Context, err error) {
-	in.hub.logger.LogAttrs(ctx, slog.LevelWarn, "read the inbox for streams", slog.String("error", err.Error()))
+	in.hub.options.Logger.LogAttrs(ctx, slog.LevelWarn, "read the inbox for streams", slog.String("error", err.Error()))
 }
 
 // process publishes the events of the notices and then reads the requested snapshot, so events read
@@ -154,7 +154,7 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	if call == nil {
 		return pause, nil
 	}
-	snapshot, err := readOpen(ctx, in.hub.store, reads.Scope{})
+	snapshot, err := readOpen(ctx, in.hub.options.Store, reads.Scope{})
 	if err == nil {
 		in.shown.snapshot(snapshot)
 		in.clock.set(snapshot.NowMs)
@@ -190,10 +190,10 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 	}
 	var found checked
 	err := in.hub.guard("the inbox of streams", func() (err error) {
-		if err := in.clock.refresh(ctx, in.hub.store); err != nil {
+		if err := in.clock.refresh(ctx, in.hub.options.Store); err != nil {
 			return err
 		}
-		found, err = in.shown.check(ctx, in.hub.store)
+		found, err = in.shown.check(ctx, in.hub.options.Store)
 		return errors.Join(err, in.readViewing(ctx)) // a failing read of who is there must not end the checks
 	})
 	if err != nil && ctx.Err() == nil {
@@ -201,10 +201,10 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 	}
 	// Among many changes some are always in flight, so confirm only once.
 	if in.unconfirmed = found.unconfirmed && !in.unconfirmed; in.unconfirmed {
-		return min(confirmAfter, in.hub.pollInterval)
+		return min(confirmAfter, in.hub.options.PollInterval)
 	}
 	in.gapDue = in.gapDue || found.missed
-	return max(in.hub.pollInterval, found.pause)
+	return max(in.hub.options.PollInterval, found.pause)
 }
 
 // publish adds events to the followers' window.

@@ -57,7 +57,7 @@ func (h *Hub) JoinInbox(ctx context.Context) (*InboxSubscription, error) {
 		h.inbox = startInbox(h)
 	}
 	h.inbox.users++
-	return &InboxSubscription{hub: h, inbox: h.inbox, scope: h.scope(ctx)}, nil
+	return &InboxSubscription{hub: h, inbox: h.inbox, scope: h.options.Scope(ctx)}, nil
 }
 
 // Close ends the subscription, and the inbox with its last subscription. Call it once.
@@ -74,7 +74,7 @@ func (s *InboxSubscription) Open(ctx context.Context) error {
 	select {
 	case <-s.first.done:
 		return s.first.err
-	case <-s.hub.done:
+	case <-s.hub.options.Done:
 		return runs.ErrClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -114,7 +114,7 @@ func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
 	follower := &inboxFollower{inboxRecipient: to, inbox: s.inbox, scope: s.scope, awaited: s.first}
 	s.first = nil
 	if err := s.hub.follow(ctx, follower); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream of the inbox", slog.String("error", err.Error()))
+		s.hub.options.Logger.LogAttrs(ctx, slog.LevelError, "stream of the inbox", slog.String("error", err.Error()))
 	}
 }
 

@@ -16,7 +16,7 @@ func (f *inboxFollower) snapshotWithin(ctx context.Context, all *InboxSnapshot) 
 		return all, nil
 	}
 	if all.More || f.scope.OwnedBy != "" { // a snapshot does not have the owners of runs
-		return readOpen(ctx, f.inbox.hub.store, f.scope)
+		return readOpen(ctx, f.inbox.hub.options.Store, f.scope)
 	}
 	snapshot := newSnapshot()
 	snapshot.NowMs, snapshot.asked = all.NowMs, all.asked
@@ -45,7 +45,7 @@ func (f *inboxFollower) batchesWithin(ctx context.Context, all []*batch) ([]*bat
 		var owners map[string]reads.Owners
 		if f.scope.OwnedBy != "" {
 			var err error
-			if owners, err = one.owners.read(ctx, f.inbox.hub.store, one.published); err != nil {
+			if owners, err = one.owners.read(ctx, f.inbox.hub.options.Store, one.published); err != nil {
 				return nil, err
 			}
 		}

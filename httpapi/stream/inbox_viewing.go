@@ -24,10 +24,10 @@ const viewingTimeout = 500 * time.Millisecond
 // Nobody counts as viewing while that is not read.
 func (in *inbox) readViewing(ctx context.Context) (err error) {
 	var viewers []reads.Viewer
-	if in.hub.viewers != nil && in.showsViewing.Load() > 0 {
+	if in.hub.options.Viewers != nil && in.showsViewing.Load() > 0 {
 		timed, cancel := context.WithTimeout(ctx, viewingTimeout)
 		defer cancel()
-		viewers, err = in.hub.viewers(timed, in.clock.nowMs())
+		viewers, err = in.hub.options.Viewers(timed, in.clock.nowMs())
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -37,7 +37,7 @@ func (h *Hub) follow(ctx context.Context, f follower) error {
 				return err
 			}
 			idle = h.idle.after()
-		case <-h.done:
+		case <-h.options.Done:
 			return nil
 		case <-ctx.Done():
 			return nil
@@ -47,7 +47,7 @@ func (h *Hub) follow(ctx context.Context, f follower) error {
 
 func (h *Hub) isDone(ctx context.Context) bool {
 	select {
-	case <-h.done:
+	case <-h.options.Done:
 		return true
 	default:
 		return ctx.Err() != nil

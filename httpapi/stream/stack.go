@@ -30,7 +30,7 @@ func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 		var got outcome
 		defer func() {
 			if got.panicked = recover(); got.panicked != nil {
-				h.logger.ErrorContext(ctx, "a read for streams panicked", slog.Any("cause", got.panicked), slog.String("stack", string(debug.Stack())))
+				h.options.Logger.ErrorContext(ctx, "a read for streams panicked", slog.Any("cause", got.panicked), slog.String("stack", string(debug.Stack())))
 			}
 			done <- got
 		}()
@@ -48,7 +48,7 @@ func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 func (h *Hub) guard(what string, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			h.logger.Error("a loop of the streams panicked", slog.String("loop", what), slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+			h.options.Logger.Error("a loop of the streams panicked", slog.String("loop", what), slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			err = fmt.Errorf("%s panicked: %v", what, cause)
 		}
 	}()
