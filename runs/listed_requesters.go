@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Limits of what [ReadRequesters] reads and compares for a list. Of the rows beyond them it is not known who asked.
+// Limits of the rows that [ReadRequesters] reads and compares for a list. The requesters of further rows are unknown.
 const (
 	maxListedLevels = 8       // sessions above each other
 	maxListedBytes  = 4 << 20 // read, and again compared: many requests may have the same large sessions above them
@@ -32,7 +32,7 @@ type ListedRequesters struct {
 }
 
 // ReadRequesters reads who asked for the open requests of a list, with a few statements for each level of the sessions above
-// them, and none if no request excludes its requesters. After a failed read it is not known of the rest who asked.
+// them, and none if no request excludes its requesters. After a failed read the requesters of the rest are unknown.
 func ReadRequesters(ctx context.Context, reader ListReader, rows []model.PendingRequest) (*ListedRequesters, error) {
 	listed := &ListedRequesters{map[string][]requesters{}}
 	known := &knownRequesters{sessions: map[string]*model.Session{}, runs: map[string]*model.RunRecord{}}
@@ -139,7 +139,7 @@ func (k *knownRequesters) SessionHead(_ context.Context, sessionID string) (*mod
 	return head, nil
 }
 
-// readLacked reads what was lacked, up to maxListedBytes.
+// readLacked reads the missing rows, up to maxListedBytes.
 func (k *knownRequesters) readLacked(ctx context.Context, reader ListReader) error {
 	sessionIDs, runIDs := unique(k.lackedSessions), unique(k.lackedRuns)
 	k.lackedSessions, k.lackedRuns = nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools"
 )
 
-// commandTools are the tools of Codex of whose edited input it takes the command alone. Of all others it
+// commandTools are the tools for which Codex takes only the command of an edited input. For the others it
 // takes the whole input.
 var commandTools = map[string]bool{"Bash": true, "apply_patch": true}
 

@@ -24,7 +24,7 @@ const (
 	restartAt = 4000
 	// pauseAt is the length at which lists wait for the log to restart. Other reads are too short to overlap for long.
 	pauseAt = 8000
-	// longAt is the length at which the log is warned of: some read has kept it from restarting.
+	// longAt is the length at which a warning is logged: a read has kept the log from restarting.
 	longAt = 1 << 16
 	// logSizeLimit is the size in bytes to which a log that was longer is cut when it restarts.
 	logSizeLimit = 64 << 20

@@ -83,7 +83,7 @@ func (h *handlers) explain(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// asked returns the call that a body is about, and the decision that a rule would remember, after adding what is wrong with them to faults.
+// asked returns the call that a body describes, and the decision whose rules are previewed.
 func (h *handlers) asked(body *api.ExplainRulesBody, faults *refusal.Faults) (rules.Call, runs.ApprovalDecision) {
 	call := rules.Call{
 		SessionID: kit.OptionalID(faults, "/session_id", body.SessionID), AgentID: kit.OptionalID(faults, "/agent_id", body.AgentID),
