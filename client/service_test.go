@@ -130,10 +130,10 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	page := must(c.ListApprovals(ctx, client.PendingListParams{SessionID: session.SessionID, PageParams: client.PageParams{Limit: 1}}))(t)
 	require.Len(t, page.Items, 1)
 	require.True(t, page.Pagination.HasMore)
-	var open []string
+	var open, handles []string
 	for approval, err := range c.AllApprovals(ctx, client.PendingListParams{PageParams: client.PageParams{Limit: 1}}) {
 		require.NoError(t, err)
-		open = append(open, approval.Request.ID)
+		open, handles = append(open, approval.Request.ID), append(handles, approval.Request.Handle)
 	}
 	require.Equal(t, []string{"a1", "a2"}, open)
 
@@ -145,6 +145,10 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	}
 	resolved := must(c.ResolveActiveRunApprovals(ctx, session.SessionID, allow("a1")))(t)
 	require.Equal(t, []string{"a2"}, resolved.PendingApprovalIDs)
+	near := must(c.GetRequestContext(ctx, handles[1], 1))(t)
+	require.Len(t, near.Context, 1)
+	require.Equal(t, "ann", near.Context[0].RecordedDecision.ResolvedBy)
+	require.Empty(t, must(c.GetRequest(ctx, handles[1]))(t).Context)
 	resolved = must(c.ResolveRunApprovals(ctx, runID, allow("a1")))(t)
 	require.True(t, resolved.Replayed)
 	_, err = c.ResolveRunApprovals(ctx, runID, client.ResolveApprovalsParams{Resolutions: allow("a1").Resolutions})
