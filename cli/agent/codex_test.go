@@ -62,18 +62,18 @@ func TestWhereACommandRunsIsSeenInTheTranscript(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	for arguments, want := range map[string]struct{ directory, refused string }{
-		``:                                        {"/work/app", ""},
-		`,\"workdir\":null,\"shell\":null`:        {"/work/app", ""},
-		`,\"workdir\":\"\"`:                       {"/work/app", ""},
+		``:                                        {"/home/ada/app", ""},
+		`,\"workdir\":null,\"shell\":null`:        {"/home/ada/app", ""},
+		`,\"workdir\":\"\"`:                       {"/home/ada/app", ""},
 		`,\"workdir\":\"/srv/x/../y/\"`:           {"/srv/y", ""},
-		`,\"workdir\":\"../lib\"`:                 {"/work/lib", ""},
+		`,\"workdir\":\"../lib\"`:                 {"/home/ada/lib", ""},
 		`,\"workdir\":\"~/x\"`:                    {"", "with the whole path in workdir"},
 		`,\"shell\":\"/tmp/evil/bash\"`:           {"", "again without shell"},
 		`,\"workdir\":\"/srv\",\"workdir\":\"/\"`: {"", "again without tty"},
 	} {
 		const call = `{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"npm test\"`
 		require.NoError(t, os.WriteFile(path, []byte(call+arguments+`}","call_id":"call_1"}}`+"\n"), 0o600))
-		asked := hookInput{SessionID: "s", Cwd: "/work/app", ToolName: "Bash", ToolInput: api.JSON(`{"command":"npm test"}`), ToolUseID: "call_1", Transcript: path}
+		asked := hookInput{SessionID: "s", Cwd: "/home/ada/app", ToolName: "Bash", ToolInput: api.JSON(`{"command":"npm test"}`), ToolUseID: "call_1", Transcript: path}
 		refused := hiddenOfCodex(t.Context(), &asked)
 		if want.refused != "" {
 			require.Contains(t, refused, want.refused, arguments)

@@ -5,6 +5,8 @@ package sdk
 import (
 	"bufio"
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,13 +23,19 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// freeAddress is one that nothing listens on.
+// freeAddress is one that nothing listens on. Its port is below those that the system hands out: another program may get one of
+// these before the proxy listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
-	return free.Addr().String()
+	for {
+		free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if err != nil {
+			require.NoError(t, t.Context().Err())
+			continue
+		}
+		require.NoError(t, free.Close())
+		return free.Addr().String()
+	}
 }
 
 // answered makes a call and returns its status and text; 0 while nobody listens.

@@ -118,6 +118,11 @@ async function deny({ body, tag, data }) {
 
 const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
 
+// overtakesMs is how much later than a message one may be dated that has overtaken it. After a clock was set back, what is dated
+// much later hides nothing.
+const overtakesMs = 60_000;
+const overtakes = (one, message) => one.data.atMs > message.data.atMs && one.data.atMs - message.data.atMs < overtakesMs;
+
 // show replaces the notification of the same session, and alerts again unless it is the same message. An older message, which
 // another one has overtaken, shows the newer one again. It makes no sound for people who look at the inbox, or if the message
 // is silent because the request is settled. A browser takes the permission away from a worker that shows nothing, so the
@@ -131,7 +136,7 @@ async function show({ title, body, tag, navigate, silent: settled, data }) {
   const silent = focused || settled === true;
   const shown = async () => tag ? registration.getNotifications({ tag: String(tag) }) : [];
   const now = await shown(), known = now.some(one => message.data.id && one.data.id === message.data.id);
-  const { title: shows, ...options } = now.find(one => one.data.atMs > message.data.atMs) ?? message;
+  const { title: shows, ...options } = now.find(one => overtakes(one, message)) ?? message;
   await registration.showNotification(shows, {
     body: options.body, actions: options.actions, data: options.data, ...(tag && { tag: String(tag) }), silent, renotify: Boolean(tag) && !silent && !known, icon,
   });

@@ -156,30 +156,17 @@ func TestListOfSessionsByNewestRequest(t *testing.T) {
 	require.Equal(t, []string{"d", "c", "b"}, sessionIDs(service.get(t, "/api/sessions?limit=3").Want(http.StatusOK)))
 }
 
-// headsRead is a store that counts reads of one session.
-type headsRead struct {
-	runs.Store
-	heads atomic.Int64
-}
-
-func (s *headsRead) Within(reads.Scope) reads.Reader { return s }
-
-func (s *headsRead) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
-	s.heads.Add(1)
-	return s.Store.SessionHead(ctx, sessionID)
-}
-
 // The sessions that are passed over are bounded.
 func TestListOfSessionsBehindManySystemSessions(t *testing.T) {
 	t.Parallel()
-	store := &headsRead{Store: dialecttest.SQLite(t)}
+	store := &dialecttest.HeadsRead{Store: dialecttest.SQLite(t)}
 	service := serve(t, store)
 	for range 205 {
 		service.waitingIn(t, service.session(t, `{"system":true}`), approvals(approval("a1", "")))
 	}
-	before := store.heads.Load()
+	before := store.Count.Load()
 	require.Empty(t, sessionIDs(service.get(t, "/api/sessions").Want(http.StatusOK)))
-	require.EqualValues(t, 200, store.heads.Load()-before)
+	require.EqualValues(t, 200, store.Count.Load()-before)
 }
 
 // endedFirst is a store with 3,000 ended sessions before the others. It counts the reads of the list.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
-	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/runs/reads"
 )
 
 // many returns an object of n members, highest numbers first.
@@ -52,23 +48,10 @@ func TestManyMembers(t *testing.T) {
 	require.Equal(t, many(members, "1"), string(resolution.UpdatedInput), "each member keeps its place")
 }
 
-// headsRead counts how often a session is read.
-type headsRead struct {
-	runs.Store
-	read atomic.Int64
-}
-
-func (s *headsRead) Within(reads.Scope) reads.Reader { return s }
-
-func (s *headsRead) SessionHead(ctx context.Context, sessionID string) (*model.Session, error) {
-	s.read.Add(1)
-	return s.Store.SessionHead(ctx, sessionID)
-}
-
 // A caller chooses how often a map names a request of a child. Its session is looked up once.
 func TestManyEntriesOfOneChild(t *testing.T) {
 	t.Parallel()
-	store := &headsRead{Store: dialecttest.SQLite(t)}
+	store := &dialecttest.HeadsRead{Store: dialecttest.SQLite(t)}
 	s := serve(t, store)
 	first := s.open(t, "/stream", `{"prompt":"x"}`)
 	require.Equal(t, "START", first.next().kind())
@@ -78,10 +61,10 @@ func TestManyEntriesOfOneChild(t *testing.T) {
 	for i := range 1_000 {
 		entries = append(entries, handle+":"+strconv.Itoa(i), "true")
 	}
-	before := store.read.Load()
+	before := store.Count.Load()
 	second := s.open(t, "/stream", resumeBody(t, w.runID, entries...))
 	require.Equal(t, "START", second.next().kind())
-	require.Less(t, store.read.Load()-before, int64(100))
+	require.Less(t, store.Count.Load()-before, int64(100))
 	outcome, _ := s.settled(t, handle)
 	require.Empty(t, outcome)
 }

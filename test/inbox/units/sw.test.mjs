@@ -169,6 +169,9 @@ test("a message that another one has overtaken alerts, and does not take its pla
   ]);
   await w.push(about("Approval needed: deploy", "c", 30));
   assert.deepEqual([w.shown.at(-1).title, names(w.shown.at(-1))], ["Approval needed: deploy", "Deny,Open"]);
+  await w.push(about("Approval needed: later", "d", 90_000_000));
+  await w.push(about("Approval needed: after the clock was set back", "e", 86_400_000));
+  assert.equal(w.shown.at(-1).data.id, "e");
 });
 
 test("the outcome is shown last, however long the message before it takes", async () => {
