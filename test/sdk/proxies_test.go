@@ -116,9 +116,6 @@ func passes(t *testing.T, proxy string, people *client.Client) {
 // TestCaddyPassesCalls starts Caddy with the file of docs/behind-a-proxy.md, without TLS, and with that of docs/hermes.md.
 func TestCaddyPassesCalls(t *testing.T) {
 	caddy := rig.Need(t, "caddy")
-	t.Setenv("HOME", t.TempDir()) // where it keeps certificates
-	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("the page")) }))
 	t.Cleanup(page.Close)
 	served := func(name string) (string, *client.Client) {
@@ -130,7 +127,9 @@ func TestCaddyPassesCalls(t *testing.T) {
 			"127.0.0.1:4000", service.Address(), "127.0.0.1:8787", page.Listener.Addr().String(),
 		).Replace(shown[0])
 		require.NoError(t, os.WriteFile(filepath.Join(directory, "Caddyfile"), []byte(text), 0o600))
-		awaitProxy(t, start(t, directory, caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile"), "http://"+address)
+		// It keeps certificates in the home directory. The build of the service has its cache in the test's own.
+		proxy := start(t, directory, "env", "HOME="+directory, "XDG_DATA_HOME="+directory, "XDG_CONFIG_HOME="+directory, caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile")
+		awaitProxy(t, proxy, "http://"+address)
 		return "http://" + address, service.ConnectPatiently()
 	}
 	inbox, people := served("behind-a-proxy")
